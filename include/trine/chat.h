@@ -1,0 +1,76 @@
+// XTML chat format (spec section 10): conversations to ids, generated ids to messages.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trine/status.h"
+#include "trine/tokenizer.h"
+
+namespace trine {
+
+/// A rendered prompt: `text` spells control tokens, `ids` are encoded segment by segment.
+struct RenderedPrompt {
+  std::string text;
+  std::vector<int32_t> ids;
+};
+
+/// Renders {"messages": [...], "tools": [...], "options": {...}} given as JSON text. Options:
+/// add_generation_prompt (default true), thinking (default true), thinking_effort (default "max";
+/// "low"|"medium"|"high"|"max"; "none" = thinking off; null = no effort message), tool_choice
+/// ("required"|"none"|"auto"), response_format {"type": "text"|"json_object"|"json_schema"},
+/// response_schema, image_prompts. Unknown options are refused by name.
+/// Errors: kInvalidArgument naming the message and key.
+Result<RenderedPrompt> render_chat(const Tokenizer& tokenizer, const std::string& request_json);
+
+struct ToolCall {
+  std::string name;
+  std::string arguments;        ///< JSON object text, keys in generated order
+  bool arguments_are_text = false;  ///< `arguments` is the raw text of a <json> element that is not a JSON object
+};
+
+struct ParsedMessage {
+  std::string reasoning;
+  std::string content;
+  std::vector<ToolCall> tool_calls;
+};
+
+/// Streaming parser of generated ids: the events are the same wherever the stream is cut.
+class ChatParser {
+ public:
+  struct Event {
+    enum class Kind { kReasoning, kContent, kToolCallBegin, kToolArguments, kToolCallEnd, kEnd };
+    Kind kind = Kind::kContent;
+    std::string text;     ///< the piece of reasoning / content / argument JSON; whole UTF-8 characters only
+    int tool_index = 0;   ///< 0-based call
+    std::string name;     ///< kToolCallBegin: function name
+  };
+  /// `thinking`: the prompt ended with an open think channel.
+  ChatParser(const Tokenizer& tokenizer, bool thinking);
+  ~ChatParser();
+  ChatParser(ChatParser&&) noexcept;
+  ChatParser& operator=(ChatParser&&) noexcept;
+
+  /// Consumes one id; appends what became certain.
+  void push(int32_t id, std::vector<Event>* events);
+  /// The output ended (stop token, length): flushes what is held back.
+  void finish(std::vector<Event>* events);
+  /// True after <|end_of_msg|> (or [EOT], [EOS]).
+  bool ended() const;
+  /// Everything so far as one message.
+  const ParsedMessage& message() const;
+
+  struct Impl;
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Whole outputs at once; `events` of ChatParser put together.
+ParsedMessage parse_chat(const Tokenizer& tokenizer, std::span<const int32_t> ids, bool thinking);
+
+}  // namespace trine

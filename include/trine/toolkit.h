@@ -1,0 +1,70 @@
+// What the verbs of the command line do, as library functions. Every report is JSON text.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trine/model.h"
+#include "trine/status.h"
+
+namespace trine {
+
+struct InspectOptions {
+  bool scan = true;        ///< read all scales
+  bool checksums = false;  ///< sha256 of every file; compared with hub cache names where they carry one
+  std::string isa;
+};
+struct InspectReport {
+  std::string json;  ///< one object, see docs/guide/inspect.md
+  std::string text;  ///< the same for people
+  bool has_errors = false;
+};
+Result<InspectReport> inspect(const std::string& folder, const InspectOptions& options);
+
+struct SynthOptions {
+  std::string like;        ///< take the shape of this checkpoint's config (weights not needed), or
+  std::string shape_json;  ///< a shape file's text: {"preset": "tiny"|"mini"|"k3"|..., config overrides}
+  std::string out;         ///< folder to create
+  uint64_t seed = 1;
+  int64_t shard_bytes = int64_t{4} << 30;
+  std::function<void(int64_t done, int64_t total)> progress;
+};
+/// Writes a random checkpoint, streamed; the bytes are a function of (shape, seed) alone.
+Status synth(const SynthOptions& options);
+
+struct LogitsOptions {
+  LoadOptions load;
+  bool layers = false;
+  std::string out;  ///< safetensors file to write
+};
+Status write_logits(const std::string& folder, std::span<const int32_t> ids, const LogitsOptions& options);
+
+struct VerifyReport {
+  std::string json;
+  std::string text;
+  bool equal = false;  ///< within tolerance
+};
+/// Compares a model with a file written by write_logits (any engine's); names the first layer that differs.
+Result<VerifyReport> verify(const std::string& folder, const std::string& against, const LoadOptions& load,
+                            double tolerance);
+
+struct BenchOptions {
+  LoadOptions load;
+  std::vector<int64_t> prefill_tokens{128, 512, 2048};
+  std::vector<int64_t> decode_depths{0, 4096, 16384};
+  std::vector<int64_t> batches{1, 4, 16};
+  int64_t decode_tokens = 32;
+  int repeats = 3;
+  bool busy = true;  ///< also measure beside a busy process on every core
+  std::function<void(const std::string& line)> progress;
+};
+struct BenchReport {
+  std::string json;
+  std::string text;
+};
+Result<BenchReport> bench(const std::string& folder, const BenchOptions& options);
+
+}  // namespace trine
