@@ -2,7 +2,11 @@
 #pragma once
 
 #include "kernels/args.h"
-#include "platform/cpu.h"
+
+namespace trine {
+// platform/cpu.h. Declared here alone, as files of an ISA level may not see inline functions of C++.
+enum class Isa;
+}  // namespace trine
 
 namespace trine::kernels {
 
