@@ -39,7 +39,10 @@ struct LogitsOptions {
   LoadOptions load;
   bool layers = false;
   std::string out;  ///< safetensors file to write
+  std::function<bool(int64_t done, int64_t total)> progress;  ///< tokens; false cancels
 };
+/// F32 tensors logits [T,V] and, with `layers`, layers [L,T,d], router_ids [n_moe,T,k],
+/// kda_state [n_kda,H,K,V], mla_rows [n_mla,T,r+dr]; the ids and the settings are in the metadata.
 Status write_logits(const std::string& folder, std::span<const int32_t> ids, const LogitsOptions& options);
 
 struct VerifyReport {
@@ -47,7 +50,18 @@ struct VerifyReport {
   std::string text;
   bool equal = false;  ///< within tolerance
 };
-/// Compares a model with a file written by write_logits (any engine's); names the first layer that differs.
+struct VerifyOptions {
+  LoadOptions load;
+  double tolerance = 2e-3;   ///< largest difference, relative to max(1, largest reference value)
+  std::vector<int32_t> ids;  ///< the prompt; empty = taken from the file's metadata ("ids")
+  std::string prefix;        ///< of the tensor names in the file, e.g. "short."
+  std::function<bool(int64_t done, int64_t total)> progress;  ///< tokens; false cancels
+};
+/// Compares a model with a file written by write_logits or in its form by another engine; names the
+/// first layer that differs. Router choices are compared as sets.
+Result<VerifyReport> verify(const std::string& folder, const std::string& against,
+                            const VerifyOptions& options);
+/// The same with the ids of the file.
 Result<VerifyReport> verify(const std::string& folder, const std::string& against, const LoadOptions& load,
                             double tolerance);
 
@@ -66,5 +80,9 @@ struct BenchReport {
   std::string text;
 };
 Result<BenchReport> bench(const std::string& folder, const BenchOptions& options);
+
+/// Whether this CPU can execute the ISA level ("" = the best): kUnsupported when it lacks it,
+/// kInvalidArgument when there is no such name.
+Status check_isa(const std::string& isa);
 
 }  // namespace trine
