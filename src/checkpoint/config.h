@@ -15,6 +15,21 @@ enum class Layout { kK3, kKimiLinear };
 enum class Activation { kSitu, kSilu };
 enum class RouterActivation { kSigmoid, kSoftmax };
 
+/// The vision tower and projector (spec section 11), as far as their tensors need it.
+struct VisionConfig {
+  int64_t hidden_size = 0;        ///< vt_hidden_size
+  int64_t intermediate_size = 0;  ///< vt_intermediate_size
+  int64_t num_hidden_layers = 0;  ///< vt_num_hidden_layers
+  int64_t num_attention_heads = 0;
+  int64_t qkv_hidden_size = 0;
+  int64_t mm_hidden_size = 0;
+  int64_t patch_size = 0;
+  int64_t pos_emb_height = 0;     ///< init_pos_emb_height
+  int64_t pos_emb_width = 0;
+  int64_t merge_height = 2;       ///< merge_kernel_size
+  int64_t merge_width = 2;
+};
+
 /// Spellings of the checkpoint; absent or null values keep the defaults here.
 struct ModelConfig {
   Layout layout = Layout::kK3;
@@ -55,7 +70,7 @@ struct ModelConfig {
   std::optional<int64_t> routed_expert_hidden_size;  ///< none = experts on hidden_size
   bool latent_moe_use_norm = false;
   RouterActivation router_activation = RouterActivation::kSigmoid;
-  bool moe_renormalize = false;
+  bool moe_renormalize = true;
   float routed_scaling_factor = 1.0f;
   int64_t num_expert_group = 1;
   int64_t topk_group = 1;
@@ -64,7 +79,10 @@ struct ModelConfig {
   std::optional<float> activation_situ_linear_beta;
 
   std::optional<int64_t> attn_res_block_size;
-  bool has_vision = false;
+  bool has_vision = false;              ///< vision_config is there (its tensors may be absent)
+  std::optional<VisionConfig> vision;
+  bool tie_word_embeddings = false;     ///< lm_head is embed_tokens
+  int64_t num_nextn_predict_layers = 0; ///< MTP layers: their tensors are ignored
 
   std::string tensor_prefix() const { return layout == Layout::kK3 ? "language_model." : ""; }
   bool is_moe(int64_t layer) const {

@@ -30,4 +30,12 @@ struct Finding {
 using Findings = std::vector<Finding>;
 bool has_errors(const Findings& findings);
 
+/// At most this many are kept; one last error says that the list was cut.
+constexpr int64_t kFindingsMax = 50'000;
+void add_finding(Findings* findings, Finding finding);
+
+/// Text for people: errors first, one line each; of a kind with more than `per_kind` items only the
+/// first ones are written, then "... and N more of this kind".
+std::string summarise(const Findings& findings, Severity least, int64_t per_kind);
+
 }  // namespace trine::checkpoint
