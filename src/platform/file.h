@@ -1,4 +1,4 @@
-// Files read by position, whole small files, and file names that cannot escape a folder.
+// Files read by position, and small files read or replaced whole.
 #pragma once
 
 #include <cstddef>

@@ -15,20 +15,22 @@ class ThreadPool {
  public:
   struct Options {
     int threads = 1;      ///< including the calling thread
-    bool pin = false;     ///< pin workers to physical cores (topology order)
+    bool pin = false;     ///< pin workers to physical cores (topology order; not the caller)
   };
   explicit ThreadPool(Options options);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
+  /// May be fewer than asked for, where the system limits processes.
   int threads() const;
 
   /// Calls fn(task, worker) for every task in [0, tasks), worker in [0, threads()). Returns when all
   /// are done. Worker w starts with the w-th contiguous share of the tasks (so the same worker meets
   /// the same weights again: NUMA placement, caches) and then takes what others have not begun.
-  /// Not reentrant; to be called from one thread at a time. A short spin, then sleep: a busy
-  /// neighbour on the core costs its share, not a collapse.
+  /// Not reentrant; to be called from one thread at a time. An exception of a task reaches the caller
+  /// when the job is over. A short spin, then sleep: a busy neighbour on the core costs its share,
+  /// not a collapse.
   template <typename Fn>
   void parallel_for(int64_t tasks, Fn&& fn) {
     using F = std::remove_reference_t<Fn>;
