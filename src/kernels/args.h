@@ -19,12 +19,13 @@ constexpr int64_t kPanelOutputs = 16;
 /// k is padded with zero weights to a multiple of this.
 constexpr int64_t kKPadding = 32;
 
-/// How one weight is coded. A 32-bit word of a panel holds 1, 2, 4 or 8 consecutive k of one output.
+/// How one weight is coded. A 32-bit word of a panel holds 1, 2, 4 or 8 consecutive k of one output:
+/// the even ones ascending in its low half (low bits first), the odd ones in its high half.
 enum class WeightFormat : uint8_t {
   kF32,   ///< 1 per word
-  kF16,   ///< 2 per word, even k in the low half
-  kBf16,  ///< 2 per word, even k in the low half
-  kInt8,  ///< 4 per word, k ascending from the low byte; signed
+  kF16,   ///< 2 per word
+  kBf16,  ///< 2 per word
+  kInt8,  ///< 4 per word; signed
   kE4m3,  ///< 4 per word
   kE5m2,  ///< 4 per word
   kInt4,  ///< 8 per word; code u means u - 8
@@ -39,8 +40,9 @@ enum class ScaleKind : uint8_t {
 
 /// W [n, k] packed for the kernels: panels of 16 outputs, each panel `k_padded / per_word` rows of 16
 /// 32-bit words (64 bytes, 64-byte aligned): word j of row i holds k = i*per_word ... of output j.
-/// Nibble formats permute the nibbles inside each 64-byte row (pack.h says how); everything else is
-/// plain. Scales: [panel][k_padded/group rounded up][16]. Outputs beyond n and k beyond k are zero.
+/// So a row of bf16 is what BF16 units take, and every narrower format becomes such rows by shifting
+/// 16-bit lanes and looking them up, never crossing a lane.
+/// Scales: [panel][k_padded/group rounded up][16]. Outputs beyond n and k beyond k are zero.
 struct PackedView {
   WeightFormat format;
   ScaleKind scale_kind;

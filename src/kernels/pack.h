@@ -32,6 +32,9 @@ struct PackPanelArgs {
 };
 void pack_panel(const PackPanelArgs& args);
 
+/// One weight of a packed matrix as float, without its scale, and the scale alone.
+float unpack_code(const PackedView& w, int64_t output, int64_t k);
+float unpack_scale(const PackedView& w, int64_t output, int64_t k);
 /// One weight of a packed matrix as float, scale included: the specification of the layout.
 float unpack_weight(const PackedView& w, int64_t output, int64_t k);
 
