@@ -24,12 +24,18 @@ struct InspectReport {
 };
 Result<InspectReport> inspect(const std::string& folder, const InspectOptions& options);
 
+enum class SynthContent {
+  kWeights,  ///< everything
+  kHeaders,  ///< shards with true headers and a hole (zeros) for the data: any shape, no disk space
+  kIndex,    ///< config, index and tokenizer only, as before the weights are downloaded
+};
 struct SynthOptions {
   std::string like;        ///< take the shape of this checkpoint's config (weights not needed), or
   std::string shape_json;  ///< a shape file's text: {"preset": "tiny"|"mini"|"k3"|..., config overrides}
   std::string out;         ///< folder to create
   uint64_t seed = 1;
   int64_t shard_bytes = int64_t{4} << 30;
+  SynthContent content = SynthContent::kWeights;
   std::function<void(int64_t done, int64_t total)> progress;
 };
 /// Writes a random checkpoint, streamed; the bytes are a function of (shape, seed) alone.
