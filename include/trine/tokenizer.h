@@ -1,4 +1,5 @@
-// tiktoken byte-pair tokenizer of the K3 generation (spec section 9). Immutable, usable from several threads.
+// tiktoken byte-pair tokenizer of the K3 generation (spec section 9). Immutable, usable from
+// several threads at once.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,9 @@ class Tokenizer {
  public:
   /// Reads tiktoken.model and tokenizer_config.json of a folder (weights are not needed).
   static Result<Tokenizer> load(const std::string& folder);
+  /// The same from the content of the two files; `where` leads the names of files in messages.
+  static Result<Tokenizer> parse(std::string_view tiktoken_model, std::string_view tokenizer_config,
+                                 const std::string& where = "");
   ~Tokenizer();
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
