@@ -1,0 +1,29 @@
+// The tensors of a synthetic checkpoint and their shards.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/config.h"
+#include "toolkit/synth_fill.h"
+#include "toolkit/synth_shape.h"
+#include "trine/status.h"
+
+namespace trine {
+
+/// What the config implies, layer by layer, routed experts in `experts`' format. kInvalidArgument
+/// when sizes do not divide into the format's groups.
+Result<std::vector<SynthTensor>> plan_from_config(const checkpoint::ModelConfig& config,
+                                                  const ExpertFormat& experts);
+
+/// The very tensors of a checkpoint (its shard headers are there): same names, types and shapes.
+Result<std::vector<SynthTensor>> plan_from_checkpoint(const checkpoint::Checkpoint& source);
+
+/// Consecutive layers share a shard up to limit_bytes; inside a shard wide types come first, then
+/// names in order, as in the releases.
+std::vector<std::vector<SynthTensor>> pack_shards(std::vector<SynthTensor> tensors,
+                                                  int64_t limit_bytes);
+
+}  // namespace trine
