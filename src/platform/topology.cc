@@ -1,4 +1,4 @@
-// Physical cores and memory nodes as hwloc sees them, limited to what this process may use.
+// Physical cores and memory nodes as hwloc sees them, limited to what the calling thread may use.
 #include "platform/topology.h"
 
 #include <hwloc.h>
@@ -44,10 +44,10 @@ class Machine {
   hwloc_topology_t handle_ = nullptr;
 };
 
-// The hardware threads that some thread of this process may run on.
+// The hardware threads that the calling thread may run on: those it starts inherit its mask.
 BitmapPtr allowed_cpus(hwloc_topology_t machine) {
   BitmapPtr allowed = make_bitmap();
-  if (hwloc_get_cpubind(machine, allowed.get(), HWLOC_CPUBIND_PROCESS) != 0) {
+  if (hwloc_get_cpubind(machine, allowed.get(), HWLOC_CPUBIND_THREAD) != 0) {
     hwloc_bitmap_copy(allowed.get(), hwloc_topology_get_allowed_cpuset(machine));
   } else {
     hwloc_bitmap_and(allowed.get(), allowed.get(), hwloc_topology_get_allowed_cpuset(machine));
