@@ -1,4 +1,4 @@
-// Plain arguments of every kernel. ISA files include only this, <immintrin.h>, <math.h>, <stdint.h>.
+// Plain arguments of every kernel. ISA files include only this, their own and C headers.
 //
 // Numerics contract (docs/design/numerics.md), the same for every kernel of one ISA level:
 //   * an output element is computed by one fixed sequence of operations that depends on the row's own

@@ -1,0 +1,14 @@
+// KDA at AVX2.
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "kernels/avx2/ops.h"
+#include "kernels/avx2/vec.h"
+
+namespace trine::kernels::avx2 {
+// clang-format off: each file uses the ones before it.
+#include "kernels/generic/math.inl.h"
+#include "kernels/generic/kda.inl.h"
+// clang-format on
+}  // namespace trine::kernels::avx2
