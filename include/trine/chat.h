@@ -30,7 +30,9 @@ Result<RenderedPrompt> render_chat(const Tokenizer& tokenizer, const std::string
 struct ToolCall {
   std::string name;
   std::string arguments;        ///< JSON object text, keys in generated order
-  bool arguments_are_text = false;  ///< `arguments` is the raw text of a <json> element that is not a JSON object
+  /// `arguments` is not a JSON object: the raw text of a <json> element, a call that was cut off,
+  /// or one that gives a key twice. Do not execute it.
+  bool arguments_are_text = false;
 };
 
 struct ParsedMessage {
@@ -43,13 +45,24 @@ struct ParsedMessage {
 class ChatParser {
  public:
   struct Event {
-    enum class Kind { kReasoning, kContent, kToolCallBegin, kToolArguments, kToolCallEnd, kEnd };
+    enum class Kind {
+      kReasoning,
+      kContent,
+      kToolCallBegin,
+      kToolArguments,
+      kToolCallEnd,
+      kEnd,
+      /// All reasoning so far was the answer (the model skipped the think channel): forget it; the
+      /// same text follows as kContent. Rare.
+      kReasoningWasContent
+    };
     Kind kind = Kind::kContent;
     std::string text;     ///< the piece of reasoning / content / argument JSON; whole UTF-8 characters only
     int tool_index = 0;   ///< 0-based call
-    std::string name;     ///< kToolCallBegin: function name
+    std::string name;     ///< tool events: function name
+    bool arguments_are_text = false;  ///< kToolCallEnd: as in ToolCall
   };
-  /// `thinking`: the prompt ended with an open think channel.
+  /// `thinking`: the prompt ended with an open think channel. The tokenizer must outlive the parser.
   ChatParser(const Tokenizer& tokenizer, bool thinking);
   ~ChatParser();
   ChatParser(ChatParser&&) noexcept;
@@ -57,7 +70,8 @@ class ChatParser {
 
   /// Consumes one id; appends what became certain.
   void push(int32_t id, std::vector<Event>* events);
-  /// The output ended (stop token, length): flushes what is held back.
+  /// The output ended (stop token, length): flushes what is held back. A call that is still open
+  /// ends here, its arguments as text. Nothing may be pushed afterwards.
   void finish(std::vector<Event>* events);
   /// True after <|end_of_msg|> (or [EOT], [EOS]).
   bool ended() const;

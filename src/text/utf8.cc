@@ -26,6 +26,13 @@ Lead lead_of(uint8_t byte) {
   return {4, byte & 0x07u, low, high};
 }
 
+// str.isspace() of Python.
+bool is_python_space(uint32_t c) {
+  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+         c == 0x3000;
+}
+
 }  // namespace
 
 Utf8Char decode_utf8(std::string_view text, size_t at) {
@@ -76,6 +83,15 @@ std::string replace_invalid_utf8(std::string_view bytes) {
   stream.push(bytes, &out);
   stream.finish(&out);
   return out;
+}
+
+bool is_blank(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Char c = decode_utf8(text, at);
+    if (!is_python_space(c.code)) return false;
+    at += c.bytes;
+  }
+  return true;
 }
 
 }  // namespace trine

@@ -34,4 +34,7 @@ class Utf8Stream {
 /// Well-formed text: what is not UTF-8 becomes U+FFFD.
 std::string replace_invalid_utf8(std::string_view bytes);
 
+/// True when strip() of Python leaves nothing: only white space, or empty.
+bool is_blank(std::string_view text);
+
 }  // namespace trine
