@@ -17,6 +17,7 @@
 #include "platform/memory.h"
 #include "platform/thread_pool.h"
 #include "platform/topology.h"
+#include "toolkit/synth_formats.h"
 #include "toolkit/synth_plan.h"
 #include "toolkit/synth_shape.h"
 #include "toolkit/synth_shard.h"
@@ -43,14 +44,6 @@ struct Plan {
   checkpoint::ModelConfig config;
 };
 
-Status config_errors(const checkpoint::Findings& findings) {
-  if (!checkpoint::has_errors(findings)) return Status();
-  std::string message = "the shape contradicts itself:";
-  for (const checkpoint::Finding& finding : findings)
-    if (finding.severity == checkpoint::Severity::kError) message += "\n  " + finding.to_string();
-  return Status(Code::kInvalidArgument, message);
-}
-
 void add_tokenizer(Plan* plan) {
   const int64_t vocab = plan->config.vocab_size;
   if (plan->side_files.contains("tiktoken.model") || vocab < 512) return;
@@ -58,40 +51,22 @@ void add_tokenizer(Plan* plan) {
   plan->side_files["tokenizer_config.json"] = synth_tokenizer_config(vocab, plan->config.layout);
 }
 
+FormatOf shape_formats(const SynthShape& shape) {
+  return [experts = shape.experts](const checkpoint::ExpectedTensor& tensor) {
+    return tensor.role == checkpoint::Role::kExpert ? experts : LinearFormat();
+  };
+}
+
 Result<Plan> plan_shape(const SynthOptions& options) {
   TRINE_ASSIGN_OR_RETURN(auto shape, resolve_shape(options.shape_json));
   Plan plan;
   checkpoint::Findings findings;
   plan.config = checkpoint::parse_config(shape.config, &shape.generation_config, "shape", &findings);
-  TRINE_RETURN_IF_ERROR(config_errors(findings));
+  TRINE_RETURN_IF_ERROR(error_findings(findings));
   plan.config_text = json::dump_pretty(shape.config) + "\n";
   plan.side_files["generation_config.json"] = json::dump_pretty(shape.generation_config) + "\n";
-  TRINE_ASSIGN_OR_RETURN(plan.tensors, plan_from_config(plan.config, shape.experts));
+  TRINE_ASSIGN_OR_RETURN(plan.tensors, plan_from_config(plan.config, shape_formats(shape)));
   return plan;
-}
-
-/// Format of routed experts as the config states it, for a checkpoint whose weights are not there.
-ExpertFormat declared_experts(const json::Value& root) {
-  ExpertFormat experts;
-  const json::Value* text = root.find("text_config");
-  const json::Value* declared = text != nullptr ? text->find("quantization_config") : nullptr;
-  if (declared == nullptr) declared = root.find("quantization_config");
-  const json::Value* groups = declared != nullptr ? declared->find("config_groups") : nullptr;
-  if (groups == nullptr || !groups->is_object() || groups->as_object().empty()) return experts;
-  const json::Value& group = groups->as_object().front().second;
-  const json::Value* format = group.find("format");
-  if (format == nullptr || !format->is_string()) format = declared->find("format");
-  if (format == nullptr || !format->is_string()) return experts;
-  experts.format = format->as_string();
-  const json::Value* weights = group.find("weights");
-  if (weights == nullptr) return experts;
-  if (const json::Value* bits = weights->find("num_bits")) (void)bits->to_int64(&experts.num_bits);
-  const json::Value* size = weights->find("group_size");
-  if (size == nullptr || !size->to_int64(&experts.group_size) || experts.group_size < 0)
-    experts.group_size = 0;
-  if (const json::Value* s = weights->find("strategy"); s != nullptr && s->is_string())
-    experts.strategy = s->as_string();
-  return experts;
 }
 
 Result<Plan> plan_like(const SynthOptions& options) {
@@ -113,9 +88,10 @@ Result<Plan> plan_like(const SynthOptions& options) {
     TRINE_ASSIGN_OR_RETURN(plan.tensors, plan_from_checkpoint(source));
     return plan;
   }
-  TRINE_RETURN_IF_ERROR(config_errors(source.findings()));
+  TRINE_RETURN_IF_ERROR(error_findings(source.findings()));
   TRINE_ASSIGN_OR_RETURN(const auto root, json::parse(plan.config_text, config_path));
-  TRINE_ASSIGN_OR_RETURN(plan.tensors, plan_from_config(plan.config, declared_experts(root)));
+  TRINE_ASSIGN_OR_RETURN(const auto formats, declared_formats(options.like, root));
+  TRINE_ASSIGN_OR_RETURN(plan.tensors, plan_from_config(plan.config, formats));
   return plan;
 }
 

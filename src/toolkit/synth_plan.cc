@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/try.h"
-#include "checkpoint/expected.h"
 
 namespace trine {
 namespace {
@@ -16,12 +15,13 @@ using checkpoint::Linear;
 using checkpoint::TensorInfo;
 using checkpoint::WeightCoding;
 
-/// Appends the tensors of one expert in its format.
-class ExpertWriter {
+/// Appends the tensors of one linear module in its format.
+class LinearWriter {
  public:
-  ExpertWriter(const ExpertFormat& format, std::vector<SynthTensor>* out) : format_(format), out_(out) {}
+  explicit LinearWriter(std::vector<SynthTensor>* out) : out_(out) {}
 
-  Status add(const std::string& module, int64_t out, int64_t in) {
+  Status add(const std::string& module, int64_t out, int64_t in, const LinearFormat& format) {
+    format_ = format;
     module_ = module;
     rows_ = out;
     in_ = in;
@@ -33,7 +33,7 @@ class ExpertWriter {
     if (f == "float-quantized") return add_fp8();
     if (f == "int-quantized") return add_int8();
     if (f == "mxfp8-quantized") return add_mxfp8();
-    return Status(Code::kInvalidArgument, "shape: expert_format '" + f + "' is unknown");
+    return Status(Code::kInvalidArgument, "shape: format '" + f + "' is unknown");
   }
 
  private:
@@ -109,7 +109,7 @@ class ExpertWriter {
     return Status();
   }
 
-  const ExpertFormat& format_;
+  LinearFormat format_;
   std::vector<SynthTensor>* out_;
   std::string module_;
   int64_t rows_ = 0;
@@ -194,16 +194,20 @@ int64_t layer_of(const std::string& name) {
 }  // namespace
 
 Result<std::vector<SynthTensor>> plan_from_config(const checkpoint::ModelConfig& config,
-                                                  const ExpertFormat& experts) {
+                                                  const FormatOf& format_of) {
   std::vector<SynthTensor> tensors;
-  ExpertWriter writer(experts, &tensors);
+  LinearWriter writer(&tensors);
   Status status;
   checkpoint::for_each_expected(config, [&](const checkpoint::ExpectedTensor& expected) {
     if (!status.ok()) return;
-    if (expected.role == checkpoint::Role::kExpert) {
-      const std::string module = expected.name.substr(0, expected.name.rfind('.'));
-      status = writer.add(module, expected.shape[0], expected.shape[1]);
-      return;
+    if (expected.quantisable()) {
+      const LinearFormat format = format_of(expected);
+      // Plain experts go through the writer too: they hold the weights of their MXFP4 twin.
+      if (format.format != "bf16" || expected.role == checkpoint::Role::kExpert) {
+        const std::string module = expected.name.substr(0, expected.name.rfind('.'));
+        status = writer.add(module, expected.shape[0], expected.shape[1], format);
+        return;
+      }
     }
     SynthTensor tensor;
     tensor.name = expected.name;

@@ -2,21 +2,26 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/config.h"
+#include "checkpoint/expected.h"
 #include "toolkit/synth_fill.h"
 #include "toolkit/synth_shape.h"
 #include "trine/status.h"
 
 namespace trine {
 
-/// What the config implies, layer by layer, routed experts in `experts`' format. kInvalidArgument
-/// when sizes do not divide into the format's groups.
+/// Says how a quantisable parameter is stored.
+using FormatOf = std::function<LinearFormat(const checkpoint::ExpectedTensor&)>;
+
+/// What the config implies, layer by layer. kInvalidArgument when sizes do not divide into the
+/// format's groups.
 Result<std::vector<SynthTensor>> plan_from_config(const checkpoint::ModelConfig& config,
-                                                  const ExpertFormat& experts);
+                                                  const FormatOf& format_of);
 
 /// The very tensors of a checkpoint (its shard headers are there): same names, types and shapes.
 Result<std::vector<SynthTensor>> plan_from_checkpoint(const checkpoint::Checkpoint& source);

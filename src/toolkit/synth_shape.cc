@@ -135,7 +135,7 @@ Status set_vision(const json::Value& value, json::Value* vision) {
   return Status();
 }
 
-Status set_expert_key(const std::string& key, const json::Value& value, ExpertFormat* experts) {
+Status set_expert_key(const std::string& key, const json::Value& value, LinearFormat* experts) {
   int64_t number = 0;
   if (key == "expert_format" || key == "expert_strategy") {
     if (!value.is_string()) return bad_key(key, "must be a string");
@@ -150,7 +150,7 @@ Status set_expert_key(const std::string& key, const json::Value& value, ExpertFo
 struct Draft {
   json::Value text;
   json::Value vision;
-  ExpertFormat experts;
+  LinearFormat experts;
 };
 
 Status apply_override(const std::string& key, const json::Value& value, Draft* draft) {
@@ -235,7 +235,7 @@ constexpr std::array<FormatRow, 6> kFormats{{
     {"mxfp8-quantized", 8, "float", "group", 32},
 }};
 
-Result<json::Value> quantization_config(const ExpertFormat& experts) {
+Result<json::Value> quantization_config(const LinearFormat& experts) {
   const FormatRow* row = nullptr;
   for (const FormatRow& candidate : kFormats)
     if (candidate.format == experts.format) row = &candidate;

@@ -9,8 +9,8 @@
 
 namespace trine {
 
-/// How routed experts are stored (spec section 8; compressed-tensors).
-struct ExpertFormat {
+/// How a linear module is stored (spec section 8; compressed-tensors).
+struct LinearFormat {
   std::string format = "bf16";  ///< "bf16" or a compressed-tensors format
   int64_t num_bits = 4;         ///< pack-quantized: 4 or 8
   int64_t group_size = 32;      ///< pack-quantized: 32, 64, 128; 0 = one scale per output
@@ -20,7 +20,7 @@ struct ExpertFormat {
 struct SynthShape {
   json::Value config;             ///< config.json
   json::Value generation_config;  ///< generation_config.json
-  ExpertFormat experts;
+  LinearFormat experts;
 };
 
 /// Resolves {"preset": NAME, "expert_format": ..., overrides of text config keys}. Errors:
