@@ -182,6 +182,15 @@ bool JsonCursor::read_count(int64_t* out) {
   return true;
 }
 
+bool JsonCursor::read_whole_number(int64_t* out) {
+  if (peek() != '0') return false;
+  const size_t begin = at_;
+  if (read_count(out)) return true;
+  error_.clear();
+  at_ = begin;
+  return false;
+}
+
 bool JsonCursor::skip_number() {
   const auto digits = [this] {
     const size_t begin = at_;

@@ -28,6 +28,8 @@ class JsonCursor {
   bool read_string(std::string* out);
   /// A whole number of 0 ... 2^63-1; anything else is a mistake.
   bool read_count(int64_t* out);
+  /// The same, but anything else is left where it is and is no mistake (total_size may be a float).
+  bool read_whole_number(int64_t* out);
   /// Passes over one value of any type, not nested deeper than kDepthMax.
   bool skip_value();
   /// True when nothing but blanks follows.

@@ -1,0 +1,172 @@
+#include "checkpoint/folder.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <system_error>
+
+namespace trine::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSuffix = ".safetensors";
+constexpr size_t kNamesMax = 200'000;
+constexpr size_t kNumbersListed = 20;
+
+/// "PREFIX-NUMBER-of-COUNT.safetensors"
+struct ShardName {
+  std::string series;  ///< prefix and count
+  int64_t number = 0;
+  int64_t count = 0;
+};
+
+bool parse_number(std::string_view text, int64_t* out) {
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), *out);
+  return status == std::errc() && end == text.data() + text.size() && !text.empty() && *out >= 0;
+}
+
+bool parse_shard_name(std::string_view name, ShardName* out) {
+  name.remove_suffix(kSuffix.size());
+  const size_t of = name.rfind("-of-");
+  if (of == std::string_view::npos) return false;
+  const size_t dash = name.substr(0, of).rfind('-');
+  if (dash == std::string_view::npos) return false;
+  out->series = std::string(name.substr(0, dash)) + std::string(name.substr(of));
+  return parse_number(name.substr(dash + 1, of - dash - 1), &out->number) &&
+         parse_number(name.substr(of + 4), &out->count);
+}
+
+std::string list_text(const std::vector<int64_t>& numbers) {
+  std::string text;
+  for (size_t i = 0; i < std::min(numbers.size(), kNumbersListed); ++i)
+    text += (i > 0 ? ", " : "") + std::to_string(numbers[i]);
+  if (numbers.size() > kNumbersListed) text += ", ...";
+  return text;
+}
+
+}  // namespace
+
+bool Folder::has(const std::string& name) const {
+  return std::binary_search(names.begin(), names.end(), name);
+}
+
+Result<Folder> list_folder(const std::string& path, Findings* findings) {
+  std::error_code error;
+  if (!fs::is_directory(path, error))
+    return Status(Code::kNotFound, path + ": " + (fs::exists(path, error) ? "not a folder" : "no such folder") +
+                                       "; expected a folder with config.json and *.safetensors");
+  Folder folder;
+  folder.path = path;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    if (folder.names.size() >= kNamesMax) break;
+    folder.names.push_back(it->path().filename().string());
+  }
+  if (error) return Status(Code::kIo, path + ": cannot be listed: " + error.message());
+  std::sort(folder.names.begin(), folder.names.end());
+  for (const std::string& name : folder.names) {
+    if (!name.ends_with(kSuffix) || name[0] == '.') continue;
+    if (fs::is_regular_file(folder.file(name), error)) {
+      folder.shards.push_back(name);
+      continue;
+    }
+    const bool link = fs::is_symlink(folder.file(name), error);
+    add_finding(findings, {.kind = link ? "broken-link" : "not-a-file",
+                           .file = name,
+                           .found = link ? "a link to nothing" : "something that is no file",
+                           .expected = "a safetensors file",
+                           .action = "download this file again"});
+  }
+  return folder;
+}
+
+void find_missing_numbers(const Folder& folder, Findings* findings) {
+  std::map<std::string, std::set<int64_t>> present;
+  std::map<std::string, int64_t> counts;
+  for (const std::string& file : folder.shards) {
+    ShardName name;
+    if (!parse_shard_name(file, &name)) continue;
+    present[name.series].insert(name.number);
+    counts[name.series] = name.count;
+  }
+  for (const auto& [series, numbers] : present) {
+    const int64_t count = counts[series];
+    if (static_cast<int64_t>(numbers.size()) >= count) continue;
+    const int64_t first = *numbers.begin() == 0 ? 0 : 1;
+    std::vector<int64_t> missing;
+    for (int64_t i = first; i < first + count && missing.size() <= kNumbersListed; ++i)
+      if (!numbers.contains(i)) missing.push_back(i);
+    add_finding(findings, {.kind = "missing-shard",
+                           .file = series + std::string(kSuffix),
+                           .found = std::to_string(numbers.size()) + " shards",
+                           .expected = std::to_string(count) + " shards; missing are the numbers " +
+                                       list_text(missing),
+                           .action = "incomplete download: download the missing shards"});
+  }
+}
+
+void find_missing_files(const Folder& folder, const ShardIndex& index, Findings* findings) {
+  std::vector<int64_t> tensors(index.files.size(), 0);
+  for (const ShardIndex::Entry& entry : index.entries) ++tensors[static_cast<size_t>(entry.file)];
+  for (size_t i = 0; i < index.files.size(); ++i) {
+    if (std::binary_search(folder.shards.begin(), folder.shards.end(), index.files[i])) continue;
+    add_finding(findings, {.kind = "missing-shard",
+                           .file = index.files[i],
+                           .found = "no such file",
+                           .expected = "a file with the " + std::to_string(tensors[i]) +
+                                       " tensors that the index places in it",
+                           .action = "incomplete download or an old index: download this file"});
+  }
+}
+
+void explain_no_shards(const Folder& folder, Findings* findings) {
+  const auto note = [&](const std::string& file, std::string found, std::string action) {
+    add_finding(findings, {.severity = Severity::kNote,
+                           .kind = "no-weights",
+                           .file = file,
+                           .found = std::move(found),
+                           .expected = "*.safetensors in this folder",
+                           .action = std::move(action)});
+  };
+  std::error_code error;
+  for (const std::string& name : folder.names) {
+    if (name.ends_with(".gguf")) note(name, "a GGUF file", "download the safetensors release");
+    if (name.ends_with(".bin") && name.starts_with("pytorch_model"))
+      note(name, "PyTorch weights", "download the safetensors release");
+    if (name[0] == '.' || !fs::is_directory(folder.file(name), error)) continue;
+    for (fs::directory_iterator it(folder.file(name), error), end; !error && it != end; it.increment(error)) {
+      if (!it->path().filename().string().ends_with(kSuffix)) continue;
+      note(name, "shards in this sub-folder", "name the folder that holds config and shards together");
+      break;
+    }
+  }
+  note("", "no shard at all", "the weights are not downloaded yet");
+}
+
+void check_side_files(const Folder& folder, Findings* findings) {
+  if (!folder.has("generation_config.json"))
+    add_finding(findings, {.severity = Severity::kNote,
+                           .kind = "side-file",
+                           .file = "generation_config.json",
+                           .found = "no such file",
+                           .expected = "the release's file",
+                           .action = "config.json alone says where generation ends"});
+  const bool ranks = folder.has("tiktoken.model");
+  const bool config = folder.has("tokenizer_config.json");
+  if (ranks && config) return;
+  const std::string missing = ranks ? "tokenizer_config.json" : "tiktoken.model";
+  const bool none = !ranks && !config;
+  add_finding(findings,
+              {.severity = none ? Severity::kNote : Severity::kError,
+               .kind = "side-file",
+               .file = missing,
+               .found = none ? "neither tiktoken.model nor tokenizer_config.json" : "no such file",
+               .expected = "tiktoken.model and tokenizer_config.json",
+               .action = none ? "only verbs that take --ids work: run, chat, tokenize, render and parse "
+                                "need the tokenizer's files"
+                              : "download this file: a tokenizer without it gives wrong ids"});
+}
+
+}  // namespace trine::checkpoint

@@ -1,0 +1,274 @@
+// safetensors: u64 header length, JSON header, data without holes. Nothing of the header is believed.
+#include "checkpoint/safetensors.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "checkpoint/expected.h"
+#include "checkpoint/json_cursor.h"
+
+namespace trine::checkpoint {
+namespace {
+
+constexpr int64_t kLengthBytes = 8;
+constexpr size_t kRankMax = 16;
+constexpr const char* kDownloadAgain = "download this file again";
+
+class HeaderParser {
+ public:
+  HeaderParser(std::string_view header, int64_t data_bytes, const std::string& label,
+               int32_t file_index, std::vector<TensorInfo>* tensors, Findings* findings)
+      : cursor_(header),
+        data_begin_(kLengthBytes + static_cast<int64_t>(header.size())),
+        data_bytes_(data_bytes),
+        label_(label),
+        file_index_(file_index),
+        tensors_(tensors),
+        findings_(findings),
+        first_(tensors->size()) {}
+
+  void run() {
+    std::string name;
+    cursor_.enter_object();
+    while (cursor_.next_key(&name)) {
+      if (name == "__metadata__")
+        metadata();
+      else
+        tensor(name);
+    }
+    if (!cursor_.failed() && !cursor_.at_end())
+      add("header-json", "", "text after the header's JSON object", "blanks only");
+    else if (cursor_.failed())
+      add("header-json", "", cursor_.error(), "a JSON object of name, dtype, shape, data_offsets");
+    check_layout();
+  }
+
+ private:
+  struct Entry {
+    TensorInfo info;
+    std::string dtype;
+    int64_t begin = -1;
+    int64_t end = -1;
+    bool has_shape = false;
+  };
+
+  void add(const char* kind, const std::string& tensor, std::string found, std::string expected,
+           const char* action = kDownloadAgain) {
+    add_finding(findings_, {.kind = kind,
+                            .file = label_,
+                            .tensor = tensor,
+                            .found = std::move(found),
+                            .expected = std::move(expected),
+                            .action = action});
+  }
+
+  void metadata() {
+    std::string text;
+    if (metadata_seen_) add("duplicate-key", "__metadata__", "the key twice", "each key once");
+    metadata_seen_ = true;
+    if (cursor_.peek() != '{') {
+      add("header-metadata", "__metadata__", "no object", "an object of strings");
+      cursor_.skip_value();
+      return;
+    }
+    cursor_.enter_object();
+    while (cursor_.next_key(&text)) {
+      if (cursor_.peek() == '"') {
+        cursor_.read_string(&text);
+        continue;
+      }
+      add("header-metadata", "__metadata__", "key " + json::quote(text) + " with a value of another type",
+          "strings only");
+      cursor_.skip_value();
+    }
+  }
+
+  bool read_shape(std::vector<int64_t>* shape) {
+    cursor_.enter_array();
+    while (cursor_.next_element()) {
+      int64_t dim = 0;
+      if (!cursor_.read_count(&dim)) return false;
+      if (shape->size() <= kRankMax) shape->push_back(dim);
+    }
+    return !cursor_.failed();
+  }
+
+  bool read_offsets(Entry* entry) {
+    std::vector<int64_t> offsets;
+    if (!read_shape(&offsets)) return false;
+    if (offsets.size() == 2) {
+      entry->begin = offsets[0];
+      entry->end = offsets[1];
+    }
+    return true;
+  }
+
+  void tensor(const std::string& name) {
+    Entry entry;
+    std::string key;
+    if (cursor_.peek() != '{') {
+      add("header-entry", name, "an entry that is no object", "dtype, shape and data_offsets");
+      cursor_.skip_value();
+      return;
+    }
+    cursor_.enter_object();
+    while (cursor_.next_key(&key)) {
+      if (key == "dtype") {
+        if (!entry.dtype.empty()) add("duplicate-key", name, "dtype twice", "each key once");
+        cursor_.read_string(&entry.dtype);
+      } else if (key == "shape") {
+        if (entry.has_shape) add("duplicate-key", name, "shape twice", "each key once");
+        entry.has_shape = true;
+        entry.info.shape.clear();
+        read_shape(&entry.info.shape);
+      } else if (key == "data_offsets") {
+        if (entry.begin >= 0) add("duplicate-key", name, "data_offsets twice", "each key once");
+        read_offsets(&entry);
+      } else {
+        add("header-entry", name, "unknown key " + json::quote(key), "dtype, shape and data_offsets");
+        cursor_.skip_value();
+      }
+    }
+    if (cursor_.failed()) return;
+    entry.info.name = name;
+    accept(std::move(entry));
+  }
+
+  // Checks one entry by itself; check_layout() compares the entries with each other.
+  void accept(Entry entry) {
+    const std::string& name = entry.info.name;
+    if (entry.dtype.empty() || !entry.has_shape || entry.begin < 0) {
+      add("header-entry", name, "an incomplete entry", "dtype, shape and data_offsets [begin, end]");
+      return;
+    }
+    if (!parse_dtype(entry.dtype, &entry.info.dtype)) {
+      add("dtype-unknown", name, "dtype " + json::quote(entry.dtype), "a type of the safetensors format",
+          "convert the tensor to BF16 or F32");
+      return;
+    }
+    if (entry.end < entry.begin) {
+      add("offsets-out-of-order", name, offsets_text(entry), "begin <= end");
+      return;
+    }
+    if (entry.info.shape.size() > kRankMax) {
+      add("shape-absurd", name, "more than 16 dimensions", "at most 16");
+      return;
+    }
+    int64_t bytes = dtype_bytes(entry.info.dtype);
+    bool overflow = false;
+    for (const int64_t dim : entry.info.shape) overflow |= __builtin_mul_overflow(bytes, dim, &bytes);
+    if (overflow) {
+      add("shape-absurd", name, "shape " + shape_text(entry.info.shape), "fewer than 2^63 bytes");
+      return;
+    }
+    if (bytes != entry.end - entry.begin) {
+      add("shape-bytes", name,
+          entry.dtype + " " + shape_text(entry.info.shape) + " in " +
+              std::to_string(entry.end - entry.begin) + " bytes",
+          std::to_string(bytes) + " bytes");
+      return;
+    }
+    if (entry.end > INT64_MAX - data_begin_) {
+      add("shape-absurd", name, offsets_text(entry), "offsets inside the file");
+      return;
+    }
+    entry.info.file = file_index_;
+    entry.info.offset = data_begin_ + entry.begin;
+    entry.info.bytes = bytes;
+    tensors_->push_back(std::move(entry.info));
+  }
+
+  static std::string offsets_text(const Entry& entry) {
+    return "data_offsets [" + std::to_string(entry.begin) + ", " + std::to_string(entry.end) + "]";
+  }
+
+  // The data are covered exactly once, from the first byte to the last.
+  void check_layout() {
+    std::vector<const TensorInfo*> order;
+    for (size_t i = first_; i < tensors_->size(); ++i) order.push_back(&(*tensors_)[i]);
+    std::sort(order.begin(), order.end(), [](const TensorInfo* a, const TensorInfo* b) {
+      return a->offset != b->offset ? a->offset < b->offset : a->bytes < b->bytes;
+    });
+    int64_t covered = data_begin_;
+    const TensorInfo* before = nullptr;
+    for (const TensorInfo* tensor : order) {
+      if (tensor->offset < covered)
+        add("offsets-overlap", tensor->name,
+            "byte " + std::to_string(tensor->offset - data_begin_) + " of the data, which belongs to " +
+                (before != nullptr ? before->name : std::string("the header")),
+            "offsets from " + std::to_string(covered - data_begin_));
+      else if (tensor->offset > covered && !entries_lost())
+        add("offsets-hole", tensor->name,
+            std::to_string(tensor->offset - covered) + " bytes that belong to no tensor before it",
+            "data without holes");
+      if (tensor->offset + tensor->bytes > covered) before = tensor;
+      covered = std::max(covered, tensor->offset + tensor->bytes);
+    }
+    const int64_t declared = covered - data_begin_;
+    if (declared > data_bytes_)
+      add("truncated", "",
+          std::to_string(data_bytes_) + " bytes of data, " + std::to_string(declared - data_bytes_) +
+              " bytes are missing",
+          std::to_string(declared) + " bytes as its header says",
+          "incomplete download: download this file again");
+    else if (declared < data_bytes_ && !entries_lost())
+      add("trailing-bytes", "", std::to_string(data_bytes_ - declared) + " bytes after the last tensor",
+          "a file that ends with its last tensor");
+  }
+
+  // Some entries were refused: holes then say nothing new.
+  bool entries_lost() const {
+    return cursor_.failed() || (!findings_->empty() && findings_->back().file == label_ &&
+                                findings_->back().kind != "offsets-overlap" &&
+                                findings_->back().kind != "offsets-hole");
+  }
+
+  JsonCursor cursor_;
+  int64_t data_begin_;
+  int64_t data_bytes_;
+  const std::string& label_;
+  int32_t file_index_;
+  std::vector<TensorInfo>* tensors_;
+  Findings* findings_;
+  size_t first_;
+  bool metadata_seen_ = false;
+};
+
+}  // namespace
+
+void parse_shard_header(std::string_view header, int64_t data_bytes, const std::string& label,
+                        int32_t file_index, std::vector<TensorInfo>* tensors, Findings* findings) {
+  HeaderParser(header, data_bytes, label, file_index, tensors, findings).run();
+}
+
+void read_shard_header(const File& file, const std::string& label, int32_t file_index,
+                       std::vector<TensorInfo>* tensors, Findings* findings) {
+  const auto refuse = [&](const char* kind, std::string found, std::string expected) {
+    add_finding(findings, {.kind = kind,
+                           .file = label,
+                           .found = std::move(found),
+                           .expected = std::move(expected),
+                           .action = kDownloadAgain});
+  };
+  if (file.size() < kLengthBytes)
+    return refuse("truncated", "a file of " + std::to_string(file.size()) + " bytes",
+                  "a safetensors file (at least a header)");
+  uint64_t length = 0;
+  if (Status status = file.read_at(0, &length, kLengthBytes); !status.ok())
+    return refuse("unreadable", status.message(), "a readable file");
+  const int64_t after = file.size() - kLengthBytes;
+  if (length > static_cast<uint64_t>(kHeaderBytesMax))
+    return refuse("header-length", "a header of " + std::to_string(length) + " bytes",
+                  "at most " + std::to_string(kHeaderBytesMax) + " (is this a safetensors file?)");
+  if (static_cast<int64_t>(length) > after)
+    return refuse("header-length",
+                  "a header of " + std::to_string(length) + " bytes in a file of " +
+                      std::to_string(file.size()) + " bytes",
+                  "a header inside the file");
+  std::string header(static_cast<size_t>(length), '\0');
+  if (Status status = file.read_at(kLengthBytes, header.data(), static_cast<int64_t>(length)); !status.ok())
+    return refuse("unreadable", status.message(), "a readable file");
+  parse_shard_header(header, after - static_cast<int64_t>(length), label, file_index, tensors, findings);
+}
+
+}  // namespace trine::checkpoint
