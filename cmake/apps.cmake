@@ -1,3 +1,4 @@
+# The one executable, trine: apps/trine on the public headers.
 find_package(CLI11 REQUIRED)
 pkg_check_modules(EDIT REQUIRED IMPORTED_TARGET libedit)
 file(GLOB app_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/trine/*.cc)
@@ -5,4 +6,5 @@ if(app_sources)
   add_executable(trine ${app_sources})
   target_link_libraries(trine PRIVATE trine_library CLI11::CLI11 PkgConfig::EDIT)
   target_include_directories(trine PRIVATE ${PROJECT_SOURCE_DIR}/apps)
+  target_compile_definitions(trine PRIVATE TRINE_VERSION="${PROJECT_VERSION}")
 endif()

@@ -1,20 +1,58 @@
-# tests/ROOM/*_test.cc -> one gtest binary test_ROOM; each TEST is one ctest entry's case.
+# tests/ROOM/*_test.cc -> one gtest binary test_ROOM and one ctest entry ROOM. Only the room and what
+# it uses is linked, so that a room's tests build without the rooms above it.
 find_package(GTest REQUIRED)
-include(GoogleTest)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+# Helpers of several rooms' tests: an archive, so that a test takes only what its own room can link.
+file(GLOB support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cc)
+if(support)
+  add_library(test_support STATIC ${support})
+  target_link_libraries(test_support PUBLIC GTest::gtest)
+  target_include_directories(test_support PRIVATE
+    ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+endif()
+
+# trine_test(NAME SOURCES... ) is what all test binaries have in common.
+function(trine_test name)
+  add_executable(test_${name} ${ARGN})
+  target_link_libraries(test_${name} PRIVATE
+    $<TARGET_NAME_IF_EXISTS:test_support> GTest::gtest GTest::gtest_main)
+  target_include_directories(test_${name} PRIVATE
+    ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(test_${name} PRIVATE TRINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  add_test(NAME ${name} COMMAND test_${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 1200)
+endfunction()
+
 foreach(room ${TRINE_ROOMS})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${room}/*.cc ${PROJECT_SOURCE_DIR}/tests/support/*.cc)
   file(GLOB own CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${room}/*_test.cc)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${room}/*.cc)
   if(own)
-    # Only the room and what it uses, so that a room's tests build without the rooms above it.
     set(objects "")
     foreach(used ${TRINE_USES_${room}})
       list(APPEND objects $<TARGET_OBJECTS:room_${used}>)
     endforeach()
-    add_executable(test_${room} ${sources} ${objects})
-    target_link_libraries(test_${room} PRIVATE ${TRINE_ROOM_LIBRARIES} GTest::gtest GTest::gtest_main)
-    target_include_directories(test_${room} PRIVATE ${PROJECT_SOURCE_DIR}/include)
-    target_include_directories(test_${room} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
-    target_compile_definitions(test_${room} PRIVATE TRINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-    add_test(NAME ${room} COMMAND test_${room})
+    trine_test(${room} ${sources} ${objects})
+    target_link_libraries(test_${room} PRIVATE ${TRINE_ROOM_LIBRARIES})
   endif()
 endforeach()
+
+# tests/cli runs the executable itself: C++ tests find it as TRINE_BINARY, scripts as their argument.
+if(TARGET trine)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cli/*.cc)
+  if(sources)
+    trine_test(cli ${sources})
+    target_link_libraries(test_cli PRIVATE trine_library)
+    target_compile_definitions(test_cli PRIVATE TRINE_BINARY="$<TARGET_FILE:trine>")
+    add_dependencies(test_cli trine)
+  endif()
+  file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cli/*_test.py)
+  foreach(script ${scripts})
+    get_filename_component(name ${script} NAME_WE)
+    add_test(NAME cli_${name} COMMAND Python3::Interpreter ${script} $<TARGET_FILE:trine>
+      WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(cli_${name} PROPERTIES TIMEOUT 1200)
+  endforeach()
+endif()
+
+add_test(NAME tidy COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/scripts/tidy.py)

@@ -1,3 +1,4 @@
+// The end of a process whose own state contradicts itself (base/try.h).
 #include <cstdlib>
 #include <stdexcept>
 #include <string>

@@ -17,14 +17,15 @@ std::string shortest(double v) {
   return std::string(buffer, end);
 }
 
-// repr(float) of Python: shortest digits, exponent form below 1e-4 and from 1e16, always a dot or 'e'.
+// repr(float) of Python: shortest digits, exponent form below 1e-4 and from 1e16, always a dot or
+// 'e'.
 std::string python_float(double v) {
   if (std::isnan(v)) return "NaN";
   if (std::isinf(v)) return v > 0 ? "Infinity" : "-Infinity";
   if (v == 0) return std::signbit(v) ? "-0.0" : "0.0";
   char buffer[40];
   auto end = std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::scientific).ptr;
-  const std::string sci(buffer, end);
+  std::string sci(buffer, end);
   const size_t e = sci.find('e');
   const int exponent = std::stoi(sci.substr(e + 1));
   if (exponent >= -4 && exponent < 16) {
@@ -134,8 +135,10 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override { return close(); }
   bool start_array(size_t) override { return open(Value::array()); }
   bool end_array() override { return close(); }
-  bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    fail(Code::kCorrupt, "not valid JSON at byte " + std::to_string(position == 0 ? 0 : position - 1));
+  bool parse_error(size_t position, const std::string&,
+                   const nlohmann::detail::exception&) override {
+    fail(Code::kCorrupt,
+         "not valid JSON at byte " + std::to_string(position == 0 ? 0 : position - 1));
     return false;
   }
 
@@ -171,7 +174,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
   bool open(Value v) {
     if (static_cast<int>(stack_.size()) >= limits_.depth_max) {
-      fail(Code::kInvalidArgument, "nested deeper than " + std::to_string(limits_.depth_max) + " levels");
+      fail(Code::kInvalidArgument,
+           "nested deeper than " + std::to_string(limits_.depth_max) + " levels");
       return false;
     }
     stack_.push_back(Level{std::move(v), {}, {}});
@@ -191,7 +195,11 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 }  // namespace
 
 Value::Value(int64_t v)
-    : type_(Type::kInt), fits_int64_(true), int_(v), double_(static_cast<double>(v)), text_(std::to_string(v)) {}
+    : type_(Type::kInt),
+      fits_int64_(true),
+      int_(v),
+      double_(static_cast<double>(v)),
+      text_(std::to_string(v)) {}
 
 Value::Value(uint64_t v)
     : type_(Type::kInt),
@@ -253,8 +261,8 @@ Result<Value> parse(std::string_view text, std::string_view where, const ParseLi
   const std::string prefix = where.empty() ? "" : std::string(where) + ": ";
   if (static_cast<int64_t>(text.size()) > limits.bytes_max)
     return Status(Code::kInvalidArgument, prefix + "JSON of " + std::to_string(text.size()) +
-                                              " bytes, at most " + std::to_string(limits.bytes_max) +
-                                              " are accepted");
+                                              " bytes, at most " +
+                                              std::to_string(limits.bytes_max) + " are accepted");
   Builder builder(limits);
   const bool parsed = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   if (!parsed || !builder.status.ok()) {

@@ -23,18 +23,21 @@ class Value {
   using Member = std::pair<std::string, Value>;
   using Object = std::vector<Member>;  ///< in source order; keys are unique
 
-  Value() = default;                                 // null
-  Value(std::nullptr_t) {}                           // NOLINT(google-explicit-constructor)
-  Value(bool v) : type_(Type::kBool), bool_(v) {}    // NOLINT(google-explicit-constructor)
-  Value(int v) : Value(static_cast<int64_t>(v)) {}   // NOLINT(google-explicit-constructor)
-  Value(int64_t v);                                  // NOLINT(google-explicit-constructor)
-  Value(uint64_t v);                                 // NOLINT(google-explicit-constructor)
-  Value(double v);                                   // NOLINT(google-explicit-constructor)
-  Value(const char* v) : type_(Type::kString), text_(v) {}            // NOLINT(google-explicit-constructor)
-  Value(std::string_view v) : type_(Type::kString), text_(v) {}       // NOLINT(google-explicit-constructor)
-  Value(std::string v) : type_(Type::kString), text_(std::move(v)) {} // NOLINT(google-explicit-constructor)
-  Value(Array v) : type_(Type::kArray), array_(std::move(v)) {}       // NOLINT(google-explicit-constructor)
-  Value(Object v) : type_(Type::kObject), object_(std::move(v)) {}    // NOLINT(google-explicit-constructor)
+  Value() = default;  // null
+  // Implicit, so that values can be written as they read: set("name", 1).
+  // NOLINTBEGIN(google-explicit-constructor)
+  Value(std::nullptr_t) {}
+  Value(bool v) : type_(Type::kBool), bool_(v) {}
+  Value(int v) : Value(static_cast<int64_t>(v)) {}
+  Value(int64_t v);
+  Value(uint64_t v);
+  Value(double v);
+  Value(const char* v) : type_(Type::kString), text_(v) {}
+  Value(std::string_view v) : type_(Type::kString), text_(v) {}
+  Value(std::string v) : type_(Type::kString), text_(std::move(v)) {}
+  Value(Array v) : type_(Type::kArray), array_(std::move(v)) {}
+  Value(Object v) : type_(Type::kObject), object_(std::move(v)) {}
+  // NOLINTEND(google-explicit-constructor)
   static Value array() { return Value(Array()); }
   static Value object() { return Value(Object()); }
   /// A number with the spelling it had in its source.
@@ -51,7 +54,7 @@ class Value {
 
   bool as_bool() const { return bool_; }
   double as_double() const { return double_; }
-  /// The integer; false if it is no integer or does not fit 64 bits (floats with an integral value fit).
+  /// The integer; false if it is none or does not fit 64 bits. Floats with an integral value fit.
   bool to_int64(int64_t* out) const;
   const std::string& as_string() const { return text_; }
   const std::string& number_text() const { return text_; }

@@ -53,9 +53,12 @@ bool contains(const std::vector<std::string>& list, std::string_view item) {
 std::string unescape(const std::string& text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
-    const auto octal = [&](size_t k) { return k < text.size() && text[k] >= '0' && text[k] <= '7'; };
+    const auto octal = [&](size_t k) {
+      return k < text.size() && text[k] >= '0' && text[k] <= '7';
+    };
     if (text[i] == '\\' && octal(i + 1) && octal(i + 2) && octal(i + 3)) {
-      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
+                               (text[i + 3] - '0'));
       i += 3;
     } else {
       out += text[i];
@@ -99,7 +102,8 @@ std::optional<std::string> find_group(const std::string& cgroups, const std::str
   return std::nullopt;
 }
 
-// The group below the mount point: "" or "/a/b". Groups outside the mounted subtree count as its root.
+// The group below the mount point: "" or "/a/b". Groups outside the mounted subtree count as its
+// root.
 std::string path_below(const std::string& group, const std::string& subtree) {
   std::string below = group;
   if (subtree != "/") {
@@ -115,7 +119,8 @@ std::string path_below(const std::string& group, const std::string& subtree) {
 
 // Folders from the process's group up to the mount point; empty when there is no such hierarchy.
 std::vector<std::string> group_folders(const std::string& root, const std::string& controller) {
-  const std::optional<std::string> group = find_group(slurp(root + "/proc/self/cgroup"), controller);
+  const std::optional<std::string> group =
+      find_group(slurp(root + "/proc/self/cgroup"), controller);
   if (!group) return {};
   std::optional<Mount> mount = find_mount(slurp(root + "/proc/self/mountinfo"), controller);
   if (!mount) mount = Mount{"/", "/sys/fs/cgroup" + (controller.empty() ? "" : "/" + controller)};
@@ -130,8 +135,10 @@ std::vector<std::string> group_folders(const std::string& root, const std::strin
 
 int64_t stat_value(const std::string& stat, std::string_view key) {
   for (const std::string& line : split(stat, '\n')) {
-    if (line.size() > key.size() && line.compare(0, key.size(), key) == 0 && line[key.size()] == ' ') {
-      return std::max<int64_t>(0, parse_int(std::string_view(line).substr(key.size() + 1)).value_or(0));
+    if (line.size() > key.size() && line.compare(0, key.size(), key) == 0 &&
+        line[key.size()] == ' ') {
+      return std::max<int64_t>(
+          0, parse_int(std::string_view(line).substr(key.size() + 1)).value_or(0));
     }
   }
   return 0;
@@ -157,8 +164,8 @@ void lower(const std::string& folder, const MemoryFiles& files, CgroupMemory* ou
   for (const char* key : files.cache_keys) {
     cache += std::min(stat_value(stat, key), kUnlimitedBytes);
   }
-  const int64_t usage =
-      std::clamp<int64_t>(parse_int(slurp(folder + "/" + files.usage)).value_or(0), 0, kUnlimitedBytes);
+  const int64_t usage = std::clamp<int64_t>(
+      parse_int(slurp(folder + "/" + files.usage)).value_or(0), 0, kUnlimitedBytes);
   const int64_t held = std::max<int64_t>(0, usage - cache);
   const int64_t available = std::max<int64_t>(0, limit - held);
   if (!out->limited || limit < out->limit_bytes) {
@@ -174,9 +181,15 @@ void lower(const std::string& folder, const MemoryFiles& files, CgroupMemory* ou
 CgroupMemory cgroup_memory(const std::string& root) {
   const std::vector<MemoryFiles> hierarchies = {
       // memory.high does not kill, but above it the kernel pages and throttles without end.
-      {2, "", {"memory.max", "memory.high"}, "memory.current",
+      {2,
+       "",
+       {"memory.max", "memory.high"},
+       "memory.current",
        {"inactive_file", "active_file", "slab_reclaimable"}},
-      {1, "memory", {"memory.limit_in_bytes"}, "memory.usage_in_bytes",
+      {1,
+       "memory",
+       {"memory.limit_in_bytes"},
+       "memory.usage_in_bytes",
        {"total_inactive_file", "total_active_file"}}};
   CgroupMemory memory;
   for (const MemoryFiles& files : hierarchies) {

@@ -50,8 +50,8 @@ bool tiles_permitted() {
 }
 
 Isa detect() {
-  constexpr uint64_t kYmm = 0x6;     // SSE and AVX state
-  constexpr uint64_t kZmm = 0xe6;    // and opmask, upper ZMM halves, ZMM16-31
+  constexpr uint64_t kYmm = 0x6;   // SSE and AVX state
+  constexpr uint64_t kZmm = 0xe6;  // and opmask, upper ZMM halves, ZMM16-31
   constexpr uint64_t kTiles = 0x60000;
   const uint64_t saved = saved_register_sets();
   const CpuidWords basic = cpuid(1, 0);
@@ -147,8 +147,8 @@ Result<Isa> choose_isa(const std::string& override_name) {
     }
     names += std::string(names.empty() ? "" : ", ") + isa_name(isa);
   }
-  return Status(Code::kInvalidArgument, "no instruction set is named '" + override_name +
-                                            "'; expected one of " + names);
+  return Status(Code::kInvalidArgument,
+                "no instruction set is named '" + override_name + "'; expected one of " + names);
 }
 
 std::string cpu_model_name() { return brand() + ", " + family_and_model(); }

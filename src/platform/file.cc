@@ -66,8 +66,9 @@ Status check_path(const std::string& path) {
 Status write_all(int fd, const std::string& path, const std::string& content) {
   size_t done = 0;
   while (done < content.size()) {
-    const ssize_t n = ::write(fd, content.data() + done,
-                              std::min(content.size() - done, static_cast<size_t>(kTransferBytesMax)));
+    const ssize_t n =
+        ::write(fd, content.data() + done,
+                std::min(content.size() - done, static_cast<size_t>(kTransferBytesMax)));
     if (n < 0) {
       if (errno == EINTR) continue;
       return system_error(path, "cannot write", errno);
@@ -79,7 +80,8 @@ Status write_all(int fd, const std::string& path, const std::string& content) {
 
 // Where a link leads, so that writing replaces the file and not the link.
 std::string final_path(const std::string& path) {
-  const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path.c_str(), nullptr), std::free);
+  const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path.c_str(), nullptr),
+                                                        std::free);
   return resolved ? std::string(resolved.get()) : path;
 }
 
@@ -109,7 +111,8 @@ Result<File> File::open(const std::string& path) {
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return system_error(path, "cannot stat", errno);
   if (!S_ISREG(info.st_mode)) {
-    return Status(Code::kIo, path + ": is " + (S_ISDIR(info.st_mode) ? "a directory" : "a device or pipe") +
+    return Status(Code::kIo, path + ": is " +
+                                 (S_ISDIR(info.st_mode) ? "a directory" : "a device or pipe") +
                                  ", expected a regular file");
   }
   File file;

@@ -167,7 +167,8 @@ std::string format_bytes(int64_t bytes) {
     const double value = static_cast<double>(bytes) / static_cast<double>(int64_t{1} << unit.shift);
     if (value < 1.0) continue;
     std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), unit.shift == 20 ? "%.0f %s" : "%.2f %s", value, unit.name);
+    std::snprintf(text.data(), text.size(), unit.shift == 20 ? "%.0f %s" : "%.2f %s", value,
+                  unit.name);
     return text.data();
   }
   return grouped(bytes) + " B";

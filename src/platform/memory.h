@@ -1,4 +1,5 @@
-// How much memory may be used, how much is used, and big zeroed blocks to put weights and states in.
+// How much memory may be used, how much is used, and big zeroed blocks to put weights and states
+// in.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +11,10 @@
 namespace trine {
 
 struct MemoryLimit {
-  int64_t available_bytes = 0;  ///< what can be taken now without paging: min(RAM, cgroup) minus its use
-  int64_t total_bytes = 0;      ///< min(physical RAM, cgroup limit)
-  std::string source;           ///< "RAM", "cgroup v1 limit", "cgroup v2 limit"
+  int64_t available_bytes =
+      0;  ///< what can be taken now without paging: min(RAM, cgroup) minus its use
+  int64_t total_bytes = 0;  ///< min(physical RAM, cgroup limit)
+  std::string source;       ///< "RAM", "cgroup v1 limit", "cgroup v2 limit"
 };
 /// Reads /proc/meminfo and the cgroup (v1 or v2, the limits of parent groups included). The page
 /// cache counts as available. `root` replaces "/" in tests.
@@ -40,9 +42,13 @@ class Buffer {
   const std::byte* data() const { return data_; }
   int64_t size() const { return size_; }
   template <typename T>
-  T* as() { return reinterpret_cast<T*>(data_); }
+  T* as() {
+    return reinterpret_cast<T*>(data_);
+  }
   template <typename T>
-  const T* as() const { return reinterpret_cast<const T*>(data_); }
+  const T* as() const {
+    return reinterpret_cast<const T*>(data_);
+  }
 
  private:
   std::byte* data_ = nullptr;

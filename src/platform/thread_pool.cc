@@ -71,10 +71,10 @@ void pin_to(std::thread* thread, int cpu) {
 struct ThreadPool::Impl {
   // Two lines apart: processors fetch neighbouring cache lines in pairs.
   struct alignas(128) Worker {
-    std::atomic<int64_t> next{0};     // the first task of the share that nobody has taken
-    int64_t end = 0;                  // of the share; written while no job is open
-    std::atomic<uint32_t> busy{0};    // 1 between looking at a job and leaving it
-    std::atomic<uint32_t> left{0};    // the last epoch whose own share is done (static jobs)
+    std::atomic<int64_t> next{0};   // the first task of the share that nobody has taken
+    int64_t end = 0;                // of the share; written while no job is open
+    std::atomic<uint32_t> busy{0};  // 1 between looking at a job and leaving it
+    std::atomic<uint32_t> left{0};  // the last epoch whose own share is done (static jobs)
   };
 
   std::vector<Worker> workers;
@@ -83,7 +83,7 @@ struct ThreadPool::Impl {
   bool spins = true;
 
   alignas(128) std::atomic<uint32_t> epoch{0};
-  std::atomic<uint32_t> sleepers{0};       // workers asleep, or about to be, on `epoch`
+  std::atomic<uint32_t> sleepers{0};  // workers asleep, or about to be, on `epoch`
   std::atomic<bool> stopping{false};
   alignas(128) std::atomic<uint32_t> progress{0};  // bumped for a caller that sleeps
   std::atomic<bool> caller_sleeps{false};

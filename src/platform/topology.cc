@@ -94,7 +94,8 @@ int make_dense(std::vector<Core>* cores) {
   std::sort(nodes.begin(), nodes.end());
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   for (Core& core : *cores) {
-    core.node = static_cast<int>(std::lower_bound(nodes.begin(), nodes.end(), core.node) - nodes.begin());
+    core.node =
+        static_cast<int>(std::lower_bound(nodes.begin(), nodes.end(), core.node) - nodes.begin());
   }
   std::stable_sort(cores->begin(), cores->end(),
                    [](const Core& a, const Core& b) { return a.node < b.node; });

@@ -12,9 +12,9 @@ struct Core {
 };
 
 struct Topology {
-  std::vector<Core> cores;       ///< physical cores, limited by affinity; SMT siblings dropped
+  std::vector<Core> cores;  ///< physical cores, limited by affinity; SMT siblings dropped
   int node_count = 1;
-  double cpu_quota = 0;          ///< cgroup (v1 or v2) CPU limit in cores; 0 = none
+  double cpu_quota = 0;  ///< cgroup (v1 or v2) CPU limit in cores; 0 = none
   /// Threads to start by default: cores, capped by the quota, at least 1.
   int default_threads() const;
 };

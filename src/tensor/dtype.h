@@ -6,7 +6,24 @@
 
 namespace trine {
 
-enum class DType { kBool, kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64, kF8E4M3, kF8E5M2, kF8E8M0, kF16, kBf16, kF32, kF64 };
+enum class DType {
+  kBool,
+  kU8,
+  kI8,
+  kU16,
+  kI16,
+  kU32,
+  kI32,
+  kU64,
+  kI64,
+  kF8E4M3,
+  kF8E5M2,
+  kF8E8M0,
+  kF16,
+  kBf16,
+  kF32,
+  kF64
+};
 
 /// Bytes of one element.
 int64_t dtype_bytes(DType dtype);

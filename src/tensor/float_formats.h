@@ -9,7 +9,9 @@
 
 namespace trine {
 
-inline float bf16_to_float(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+inline float bf16_to_float(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
 
 /// Round to nearest even; NaN stays NaN (quiet).
 inline uint16_t float_to_bf16(float value) {
@@ -23,7 +25,8 @@ inline float f16_to_float(uint16_t bits) {
   const int mantissa = bits & 1023;
   const float sign = (bits & 0x8000) != 0 ? -1.0f : 1.0f;
   if (exponent == 31)
-    return mantissa != 0 ? std::numeric_limits<float>::quiet_NaN() : sign * std::numeric_limits<float>::infinity();
+    return mantissa != 0 ? std::numeric_limits<float>::quiet_NaN()
+                         : sign * std::numeric_limits<float>::infinity();
   if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -24);
   return sign * std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
 }

@@ -23,15 +23,17 @@ Code refusal(std::string_view text, const ParseLimits& limits = {}) {
   return result.status().code();
 }
 
-std::string python(std::string_view text, PythonStyle style = {}) { return dump_python(parsed(text), style); }
+std::string python(std::string_view text, PythonStyle style = {}) {
+  return dump_python(parsed(text), style);
+}
 
 TEST(JsonParse, KeepsTheOrderOfKeys) {
   EXPECT_EQ(dump(parsed(R"({"z":1,"a":{"y":[],"b":null}})")), R"({"z":1,"a":{"y":[],"b":null}})");
 }
 
 TEST(JsonParse, KeepsTheSpellingOfNumbers) {
-  for (const char* text : {"0", "-1", "123456789012345678901234567890", "1.0", "1e5", "1E+5", "0.10", "-0.0",
-                           "18446744073709551615", "-9223372036854775808"}) {
+  for (const char* text : {"0", "-1", "123456789012345678901234567890", "1.0", "1e5", "1E+5",
+                           "0.10", "-0.0", "18446744073709551615", "-9223372036854775808"}) {
     EXPECT_EQ(dump(parsed(text)), text);
   }
 }
@@ -56,9 +58,11 @@ TEST(JsonParse, IntegersKnowWhetherTheyFit) {
 }
 
 TEST(JsonParse, RefusesWhatIsNotJson) {
-  for (const char* text : {"", " ", "{", "[1,", "[1,]", "{\"a\":1,}", "{a:1}", "'x'", "01", "1.", ".5", "+1", "NaN", "Infinity",
-                           "nul", "1 2", "{} []", "[1]x", "\"\\x\"", "\"\\u12\"", "\"\t\"", "// c\n1", "1e999", "\"\xff\"",
-                           "\"\xc0\x80\"", "\"\\ud800\""}) {
+  for (const char* text :
+       {"",        " ",     "{",        "[1,",          "[1,]",       "{\"a\":1,}", "{a:1}",
+        "'x'",     "01",    "1.",       ".5",           "+1",         "NaN",        "Infinity",
+        "nul",     "1 2",   "{} []",    "[1]x",         "\"\\x\"",    "\"\\u12\"",  "\"\t\"",
+        "// c\n1", "1e999", "\"\xff\"", "\"\xc0\x80\"", "\"\\ud800\""}) {
     EXPECT_EQ(refusal(text), Code::kCorrupt) << text;
   }
 }
@@ -99,7 +103,8 @@ TEST(JsonParse, SizeIsLimited) {
 }
 
 TEST(JsonParse, DecodesEscapesAndKeepsNul) {
-  EXPECT_EQ(parsed(R"("\u0000a\n\"\\\/\u00e9\ud83d\ude00")").as_string(), std::string("\0a\n\"\\/\xc3\xa9\xf0\x9f\x98\x80", 12));
+  EXPECT_EQ(parsed(R"("\u0000a\n\"\\\/\u00e9\ud83d\ude00")").as_string(),
+            std::string("\0a\n\"\\/\xc3\xa9\xf0\x9f\x98\x80", 12));
 }
 
 TEST(JsonValue, FindSetAndPush) {
@@ -114,7 +119,8 @@ TEST(JsonValue, FindSetAndPush) {
 }
 
 TEST(JsonDump, PrettyIndentsByTwo) {
-  EXPECT_EQ(dump_pretty(parsed(R"({"a":[1,{}],"b":[]})")), "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": []\n}");
+  EXPECT_EQ(dump_pretty(parsed(R"({"a":[1,{}],"b":[]})")),
+            "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": []\n}");
 }
 
 TEST(JsonDump, EscapesOnlyWhatJsonDemands) {
@@ -145,10 +151,24 @@ TEST(JsonDump, FloatsSurviveARoundTrip) {
 TEST(JsonPython, FloatsAreSpelledAsReprDoes) {
   // Left: JSON input; right: json.dumps(json.loads(input)) of CPython 3.11.
   const std::pair<const char*, const char*> cases[] = {
-      {"1.0", "1.0"}, {"1.10", "1.1"}, {"1e5", "100000.0"}, {"1e15", "1000000000000000.0"},
-      {"9999999999999998.0", "9999999999999998.0"}, {"1e16", "1e+16"}, {"1.5e300", "1.5e+300"}, {"0.0001", "0.0001"},
-      {"0.00001", "1e-05"}, {"1.25e-7", "1.25e-07"}, {"-0.0", "-0.0"}, {"0e5", "0.0"}, {"5e-324", "5e-324"},
-      {"123456.789", "123456.789"}, {"0.1", "0.1"}, {"3.0e2", "300.0"}, {"2.5e-5", "2.5e-05"}, {"-0", "0"},
+      {"1.0", "1.0"},
+      {"1.10", "1.1"},
+      {"1e5", "100000.0"},
+      {"1e15", "1000000000000000.0"},
+      {"9999999999999998.0", "9999999999999998.0"},
+      {"1e16", "1e+16"},
+      {"1.5e300", "1.5e+300"},
+      {"0.0001", "0.0001"},
+      {"0.00001", "1e-05"},
+      {"1.25e-7", "1.25e-07"},
+      {"-0.0", "-0.0"},
+      {"0e5", "0.0"},
+      {"5e-324", "5e-324"},
+      {"123456.789", "123456.789"},
+      {"0.1", "0.1"},
+      {"3.0e2", "300.0"},
+      {"2.5e-5", "2.5e-05"},
+      {"-0", "0"},
       {"123456789012345678901234567890", "123456789012345678901234567890"}};
   for (const auto& [input, expected] : cases) EXPECT_EQ(python(input), expected) << input;
   const double inf = std::numeric_limits<double>::infinity();
@@ -159,12 +179,16 @@ TEST(JsonPython, FloatsAreSpelledAsReprDoes) {
 
 TEST(JsonPython, SeparatorsAndSorting) {
   const char* text = R"({"b":[1,2],"a":{"d":1,"c":"x"},"\ud83d\ude00":0,"\uffee":1,"":2})";
-  EXPECT_EQ(python(text), "{\"b\": [1, 2], \"a\": {\"d\": 1, \"c\": \"x\"}, \"\xf0\x9f\x98\x80\": 0, \"\xef\xbf\xae\": 1, \"\": 2}");
+  EXPECT_EQ(python(text),
+            "{\"b\": [1, 2], \"a\": {\"d\": 1, \"c\": \"x\"}, \"\xf0\x9f\x98\x80\": 0, "
+            "\"\xef\xbf\xae\": 1, \"\": 2}");
   PythonStyle style;
   style.sort_keys = true;
   style.compact = true;
   // By code point: U+FFEE sorts before U+1F600, unlike in UTF-16.
-  EXPECT_EQ(python(text, style), "{\"\":2,\"a\":{\"c\":\"x\",\"d\":1},\"b\":[1,2],\"\xef\xbf\xae\":1,\"\xf0\x9f\x98\x80\":0}");
+  EXPECT_EQ(
+      python(text, style),
+      "{\"\":2,\"a\":{\"c\":\"x\",\"d\":1},\"b\":[1,2],\"\xef\xbf\xae\":1,\"\xf0\x9f\x98\x80\":0}");
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ TEST(Status, SuccessIsTheDefault) {
 }
 
 TEST(Status, ContextIsPutInFront) {
-  const Status status = Status(Code::kCorrupt, "ends early").with_context("shard 3").with_context("model");
+  const Status status =
+      Status(Code::kCorrupt, "ends early").with_context("shard 3").with_context("model");
   EXPECT_EQ(status.code(), Code::kCorrupt);
   EXPECT_EQ(status.message(), "model: shard 3: ends early");
   EXPECT_EQ(status.to_string(), "corrupt: model: shard 3: ends early");
@@ -44,8 +45,9 @@ TEST(Status, ContextIsPutInFront) {
 
 TEST(Status, EveryCodeHasANameOfItsOwn) {
   std::set<std::string> names;
-  for (const Code code : {Code::kOk, Code::kInvalidArgument, Code::kNotFound, Code::kCorrupt, Code::kUnsupported,
-                          Code::kOutOfMemory, Code::kIo, Code::kCancelled, Code::kBusy, Code::kNotFinite, Code::kInternal}) {
+  for (const Code code : {Code::kOk, Code::kInvalidArgument, Code::kNotFound, Code::kCorrupt,
+                          Code::kUnsupported, Code::kOutOfMemory, Code::kIo, Code::kCancelled,
+                          Code::kBusy, Code::kNotFinite, Code::kInternal}) {
     EXPECT_TRUE(names.insert(code_name(code)).second) << code_name(code);
   }
   EXPECT_EQ(names.count("unknown"), 0u);

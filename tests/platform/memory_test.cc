@@ -15,7 +15,8 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 const char* const kMeminfo =
     "MemTotal:       16777216 kB\nMemFree:         1048576 kB\nMemAvailable:    8388608 kB\n"
     "Buffers:           10240 kB\nCached:          4194304 kB\n";
-const char* const kMountV2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
+const char* const kMountV2 =
+    "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
 const char* const kMountV1 =
     "31 23 0:27 / /sys/fs/cgroup/memory rw shared:5 - cgroup cgroup rw,memory\n"
     "32 23 0:28 / /sys/fs/cgroup/cpu,cpuacct rw shared:6 - cgroup cgroup rw,cpu,cpuacct\n";
@@ -52,9 +53,9 @@ TEST(MemoryLimit, Version2CountsThePageCacheAsAvailable) {
   write_v2(root, "/job");
   root.write("sys/fs/cgroup/job/memory.max", std::to_string(1000 * kMiB) + "\n");
   root.write("sys/fs/cgroup/job/memory.current", std::to_string(700 * kMiB) + "\n");
-  root.write("sys/fs/cgroup/job/memory.stat",
-             "anon 104857600\ninactive_file " + std::to_string(400 * kMiB) + "\nactive_file " +
-                 std::to_string(200 * kMiB) + "\n");
+  root.write("sys/fs/cgroup/job/memory.stat", "anon 104857600\ninactive_file " +
+                                                  std::to_string(400 * kMiB) + "\nactive_file " +
+                                                  std::to_string(200 * kMiB) + "\n");
   const MemoryLimit limit = memory_limit(root.path());
   EXPECT_EQ(limit.total_bytes, 1000 * kMiB);
   EXPECT_EQ(limit.available_bytes, 900 * kMiB);
@@ -88,8 +89,10 @@ TEST(MemoryLimit, Version1WithParents) {
   const TempDir root;
   write_v1(root, "/docker/abc");
   root.write("sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "9223372036854771712\n");
-  root.write("sys/fs/cgroup/memory/docker/memory.limit_in_bytes", std::to_string(2000 * kMiB) + "\n");
-  root.write("sys/fs/cgroup/memory/docker/memory.usage_in_bytes", std::to_string(1500 * kMiB) + "\n");
+  root.write("sys/fs/cgroup/memory/docker/memory.limit_in_bytes",
+             std::to_string(2000 * kMiB) + "\n");
+  root.write("sys/fs/cgroup/memory/docker/memory.usage_in_bytes",
+             std::to_string(1500 * kMiB) + "\n");
   root.write("sys/fs/cgroup/memory/docker/memory.stat",
              "cache 1\ninactive_file 7\ntotal_inactive_file " + std::to_string(1000 * kMiB) +
                  "\ntotal_active_file " + std::to_string(100 * kMiB) + "\n");
@@ -103,8 +106,9 @@ TEST(MemoryLimit, ContainerWhoseMountIsItsOwnGroup) {
   // Without a cgroup namespace the path names the host's tree, of which only the group is mounted.
   const TempDir root;
   write_v1(root, "/docker/abc/inner");
-  root.write("proc/self/mountinfo",
-             "31 23 0:27 /docker/abc /sys/fs/cgroup/memory ro shared:5 - cgroup cgroup rw,memory\n");
+  root.write(
+      "proc/self/mountinfo",
+      "31 23 0:27 /docker/abc /sys/fs/cgroup/memory ro shared:5 - cgroup cgroup rw,memory\n");
   root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", std::to_string(300 * kMiB) + "\n");
   root.write("sys/fs/cgroup/memory/inner/memory.limit_in_bytes", std::to_string(200 * kMiB) + "\n");
   EXPECT_EQ(memory_limit(root.path()).total_bytes, 200 * kMiB);
@@ -147,7 +151,8 @@ TEST(MemoryLimit, HostileFilesAreNoLimitAndNoCrash) {
   const std::string nul("\0\0", 2);
   for (const std::string& bad :
        {std::string(), std::string("-5\n"), std::string("0x10"), std::string("1e9"), nul,
-        std::string("999999999999999999999999999999"), std::string("12 34"), std::string(70000, '7')}) {
+        std::string("999999999999999999999999999999"), std::string("12 34"),
+        std::string(70000, '7')}) {
     const TempDir root;
     write_v2(root, "/job");
     root.write("sys/fs/cgroup/job/memory.max", bad);
@@ -155,7 +160,8 @@ TEST(MemoryLimit, HostileFilesAreNoLimitAndNoCrash) {
     root.write("sys/fs/cgroup/job/memory.stat", bad);
     EXPECT_EQ(memory_limit(root.path()).total_bytes, 16384 * kMiB) << bad.substr(0, 40);
   }
-  for (const std::string& bad : {std::string("::::"), std::string("0:"), nul, std::string(5000, '\n')}) {
+  for (const std::string& bad :
+       {std::string("::::"), std::string("0:"), nul, std::string(5000, '\n')}) {
     const TempDir root;
     root.write("proc/meminfo", bad);
     root.write("proc/self/cgroup", bad);
@@ -205,7 +211,8 @@ TEST(CpuQuota, NonsenseIsNoLimit) {
 }
 
 TEST(Buffer, IsZeroAlignedAndHasItsSize) {
-  for (const int64_t bytes : {int64_t{1}, int64_t{4095}, 2 * kMiB - 1, 2 * kMiB, 2 * kMiB + 1, 33 * kMiB}) {
+  for (const int64_t bytes :
+       {int64_t{1}, int64_t{4095}, 2 * kMiB - 1, 2 * kMiB, 2 * kMiB + 1, 33 * kMiB}) {
     Result<Buffer> made = Buffer::allocate(bytes);
     ASSERT_TRUE(made.ok()) << made.status().message();
     Buffer buffer = std::move(made).value();

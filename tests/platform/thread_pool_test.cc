@@ -52,14 +52,18 @@ TEST(ThreadPool, StaticSharesAreContiguousEvenAndAlwaysTheSame) {
   ThreadPool pool(threads(4));
   for (const int64_t tasks : {1, 3, 4, 5, 11, 64}) {
     std::vector<int> owner(static_cast<size_t>(tasks), -1);
-    pool.parallel_for_static(tasks, [&](int64_t task, int worker) { owner[static_cast<size_t>(task)] = worker; });
+    pool.parallel_for_static(
+        tasks, [&](int64_t task, int worker) { owner[static_cast<size_t>(task)] = worker; });
     EXPECT_TRUE(std::is_sorted(owner.begin(), owner.end()));
     std::vector<int64_t> sizes;
     for (int w = 0; w < 4; ++w) sizes.push_back(std::count(owner.begin(), owner.end(), w));
-    EXPECT_LE(*std::max_element(sizes.begin(), sizes.end()) - *std::min_element(sizes.begin(), sizes.end()), 1);
+    EXPECT_LE(*std::max_element(sizes.begin(), sizes.end()) -
+                  *std::min_element(sizes.begin(), sizes.end()),
+              1);
     for (int repeat = 0; repeat < 20; ++repeat) {
       std::vector<int> again(static_cast<size_t>(tasks), -1);
-      pool.parallel_for_static(tasks, [&](int64_t task, int worker) { again[static_cast<size_t>(task)] = worker; });
+      pool.parallel_for_static(
+          tasks, [&](int64_t task, int worker) { again[static_cast<size_t>(task)] = worker; });
       EXPECT_EQ(again, owner);
     }
   }
@@ -68,7 +72,9 @@ TEST(ThreadPool, StaticSharesAreContiguousEvenAndAlwaysTheSame) {
 TEST(ThreadPool, StaticWorkersAreDistinctThreads) {
   ThreadPool pool(threads(5));
   std::vector<std::thread::id> ids(5);
-  pool.parallel_for_static(5, [&](int64_t, int worker) { ids[static_cast<size_t>(worker)] = std::this_thread::get_id(); });
+  pool.parallel_for_static(5, [&](int64_t, int worker) {
+    ids[static_cast<size_t>(worker)] = std::this_thread::get_id();
+  });
   EXPECT_EQ(std::set<std::thread::id>(ids.begin(), ids.end()).size(), 5u);
   EXPECT_EQ(ids[0], std::this_thread::get_id());
 }
@@ -95,7 +101,9 @@ TEST(ThreadPool, WritesOfOneJobAreSeenByTheNext) {
   std::vector<int64_t> sums(257, 0);
   for (int round = 0; round < 300; ++round) {
     pool.parallel_for(257, [&](int64_t task, int) { values[static_cast<size_t>(task)] += task; });
-    pool.parallel_for(257, [&](int64_t task, int) { sums[static_cast<size_t>(task)] += values[static_cast<size_t>(256 - task)]; });
+    pool.parallel_for(257, [&](int64_t task, int) {
+      sums[static_cast<size_t>(task)] += values[static_cast<size_t>(256 - task)];
+    });
   }
   for (int64_t i = 0; i < 257; ++i) {
     EXPECT_EQ(sums[static_cast<size_t>(i)], 300 + (256 - i) * 300 * 301 / 2);
@@ -108,7 +116,8 @@ TEST(ThreadPool, ManyTinyJobsWithPausesBetweenThem) {
   int64_t total = 0;
   for (int job = 0; job < 3000; ++job) {
     std::atomic<int64_t> sum{0};
-    pool.parallel_for(3, [&](int64_t task, int) { sum.fetch_add(task + 1, std::memory_order_relaxed); });
+    pool.parallel_for(
+        3, [&](int64_t task, int) { sum.fetch_add(task + 1, std::memory_order_relaxed); });
     total += sum.load();
     if (job % 100 == 0) std::this_thread::sleep_for(std::chrono::microseconds(40 + job / 10));
   }
@@ -146,7 +155,10 @@ TEST(ThreadPool, ExceptionReachesTheCallerAndThePoolLivesOn) {
   for (const int workers : {1, 3}) {
     ThreadPool pool(threads(workers));
     for (int round = 0; round < 5; ++round) {
-      EXPECT_THROW(pool.parallel_for(16, [](int64_t task, int) { if (task == 11) throw std::runtime_error("task 11"); }),
+      EXPECT_THROW(pool.parallel_for(16,
+                                     [](int64_t task, int) {
+                                       if (task == 11) throw std::runtime_error("task 11");
+                                     }),
                    std::runtime_error);
       std::atomic<int> runs{0};
       pool.parallel_for(16, [&](int64_t, int) { runs.fetch_add(1); });
@@ -172,7 +184,8 @@ TEST(ThreadPool, PinnedWorkersStillRunEverything) {
   options.pin = true;
   ThreadPool pool(options);
   std::atomic<int> runs{0};
-  for (int job = 0; job < 50; ++job) pool.parallel_for_static(9, [&](int64_t, int) { runs.fetch_add(1); });
+  for (int job = 0; job < 50; ++job)
+    pool.parallel_for_static(9, [&](int64_t, int) { runs.fetch_add(1); });
   EXPECT_EQ(runs.load(), 450);
 }
 

@@ -13,12 +13,14 @@ TEST(DType, NamesAndSizesAreThoseOfSafetensors) {
     const char* name;
     DType dtype;
     int64_t bytes;
-  } cases[] = {{"BOOL", DType::kBool, 1},       {"U8", DType::kU8, 1},           {"I8", DType::kI8, 1},
-               {"U16", DType::kU16, 2},         {"I16", DType::kI16, 2},         {"U32", DType::kU32, 4},
-               {"I32", DType::kI32, 4},         {"U64", DType::kU64, 8},         {"I64", DType::kI64, 8},
-               {"F8_E4M3", DType::kF8E4M3, 1},  {"F8_E5M2", DType::kF8E5M2, 1},  {"F8_E8M0", DType::kF8E8M0, 1},
-               {"F16", DType::kF16, 2},         {"BF16", DType::kBf16, 2},       {"F32", DType::kF32, 4},
-               {"F64", DType::kF64, 8}};
+  } cases[] = {{"BOOL", DType::kBool, 1},      {"U8", DType::kU8, 1},
+               {"I8", DType::kI8, 1},          {"U16", DType::kU16, 2},
+               {"I16", DType::kI16, 2},        {"U32", DType::kU32, 4},
+               {"I32", DType::kI32, 4},        {"U64", DType::kU64, 8},
+               {"I64", DType::kI64, 8},        {"F8_E4M3", DType::kF8E4M3, 1},
+               {"F8_E5M2", DType::kF8E5M2, 1}, {"F8_E8M0", DType::kF8E8M0, 1},
+               {"F16", DType::kF16, 2},        {"BF16", DType::kBf16, 2},
+               {"F32", DType::kF32, 4},        {"F64", DType::kF64, 8}};
   for (const auto& c : cases) {
     DType dtype = DType::kBool;
     ASSERT_TRUE(parse_dtype(c.name, &dtype)) << c.name;

@@ -1,4 +1,5 @@
-// Every code of every small format against values spelled out digit by digit, not computed the same way.
+// Every code of every small format against values spelled out digit by digit, not computed the same
+// way.
 #include "tensor/float_formats.h"
 
 #include <gtest/gtest.h>
@@ -43,46 +44,58 @@ float by_text(uint32_t code, const Layout& layout) {
 
 ::testing::AssertionResult same(float found, float expected) {
   if (std::isnan(found) && std::isnan(expected)) return ::testing::AssertionSuccess();
-  if (std::bit_cast<uint32_t>(found) == std::bit_cast<uint32_t>(expected)) return ::testing::AssertionSuccess();
+  if (std::bit_cast<uint32_t>(found) == std::bit_cast<uint32_t>(expected))
+    return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << found << " instead of " << expected;
 }
 
 TEST(FloatFormats, AllBf16Codes) {
   for (uint32_t code = 0; code < 65536; ++code) {
-    ASSERT_TRUE(same(bf16_to_float(static_cast<uint16_t>(code)), by_text(code, {8, 7, 127, true, false}))) << code;
+    ASSERT_TRUE(
+        same(bf16_to_float(static_cast<uint16_t>(code)), by_text(code, {8, 7, 127, true, false})))
+        << code;
   }
 }
 
 TEST(FloatFormats, AllF16Codes) {
   for (uint32_t code = 0; code < 65536; ++code) {
-    ASSERT_TRUE(same(f16_to_float(static_cast<uint16_t>(code)), by_text(code, {5, 10, 15, true, false}))) << code;
+    ASSERT_TRUE(
+        same(f16_to_float(static_cast<uint16_t>(code)), by_text(code, {5, 10, 15, true, false})))
+        << code;
   }
 }
 
 TEST(FloatFormats, AllE4m3Codes) {
   for (uint32_t code = 0; code < 256; ++code) {
-    ASSERT_TRUE(same(e4m3_to_float(static_cast<uint8_t>(code)), by_text(code, {4, 3, 7, false, true}))) << code;
+    ASSERT_TRUE(
+        same(e4m3_to_float(static_cast<uint8_t>(code)), by_text(code, {4, 3, 7, false, true})))
+        << code;
   }
   EXPECT_EQ(e4m3_to_float(0x7e), 448.0f);
 }
 
 TEST(FloatFormats, AllE5m2Codes) {
   for (uint32_t code = 0; code < 256; ++code) {
-    ASSERT_TRUE(same(e5m2_to_float(static_cast<uint8_t>(code)), by_text(code, {5, 2, 15, true, false}))) << code;
+    ASSERT_TRUE(
+        same(e5m2_to_float(static_cast<uint8_t>(code)), by_text(code, {5, 2, 15, true, false})))
+        << code;
   }
   EXPECT_EQ(e5m2_to_float(0x7b), 57344.0f);
 }
 
 TEST(FloatFormats, AllE2m1Codes) {
   for (uint32_t code = 0; code < 16; ++code) {
-    ASSERT_TRUE(same(e2m1_to_float(static_cast<uint8_t>(code)), by_text(code, {2, 1, 1, false, false}))) << code;
+    ASSERT_TRUE(
+        same(e2m1_to_float(static_cast<uint8_t>(code)), by_text(code, {2, 1, 1, false, false})))
+        << code;
   }
 }
 
 TEST(FloatFormats, AllE8m0Codes) {
   for (int code = 0; code < 255; ++code) {
     const std::string text = "0x1p" + std::to_string(code - 127);
-    ASSERT_TRUE(same(e8m0_to_float(static_cast<uint8_t>(code)), std::strtof(text.c_str(), nullptr))) << code;
+    ASSERT_TRUE(same(e8m0_to_float(static_cast<uint8_t>(code)), std::strtof(text.c_str(), nullptr)))
+        << code;
   }
   EXPECT_TRUE(std::isnan(e8m0_to_float(255)));
 }
