@@ -118,6 +118,8 @@ class Sequence {
   Result<std::vector<float>> prefill(std::span<const int32_t> ids);
   /// Appends one id and returns its logits [vocab_size].
   Result<std::vector<float>> decode(int32_t id);
+  /// The same into a vector of the caller: nothing is allocated once it has the size.
+  Status decode(int32_t id, std::vector<float>* logits);
 
   /// States for comparison with other engines: [n_kda][H][D][D] and [n_mla][position][r + dr].
   std::vector<float> kda_state() const;

@@ -130,12 +130,13 @@ class Loader {
       size_t last = first;
       for (; last < order.size() && (last == first || bytes < kBatchBytes); ++last) bytes += order[last]->target->bytes();
       TRINE_RETURN_IF_ERROR(shares(workers, [&](int64_t worker, int64_t, PackScratch* scratch) -> Status {
-        for (size_t i = first; i < last; ++i) {
+        Status status;
+        for (size_t i = first; i < last && status.ok(); ++i) {
           const int64_t panels = order[i]->target->panels();
-          TRINE_RETURN_IF_ERROR(pack_panels(checkpoint_, *order[i], panels * worker / workers,
-                                            panels * (worker + 1) / workers, scratch));
+          status = pack_panels(checkpoint_, *order[i], panels * worker / workers, panels * (worker + 1) / workers,
+                               scratch);
         }
-        return {};
+        return status;
       }));
       report(bytes);
       first = last;

@@ -1,0 +1,71 @@
+// Inside of Model and Sequence.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "checkpoint/config.h"
+#include "kernels/table.h"
+#include "model/context.h"
+#include "model/forward.h"
+#include "model/sequence_state.h"
+#include "model/weights.h"
+#include "model/workspace.h"
+#include "platform/cpu.h"
+#include "platform/thread_pool.h"
+#include "trine/model.h"
+
+namespace trine {
+
+struct Model::Impl {
+  std::string folder;
+  checkpoint::ModelConfig config;
+  Isa isa{};
+  const kernels::KernelTable* table = nullptr;
+  Precision precision = Precision::kFast;
+  bool bf16_inputs = false;
+  MemoryPlan plan;
+  int64_t context = 0;
+  int64_t prefill_chunk = 0;
+  int64_t sequences_max = 1;
+  std::unique_ptr<ThreadPool> pool;
+  std::unique_ptr<model::WeightSet> weights;
+  std::atomic<int64_t> sequences_alive{0};
+
+  // One pass at a time:
+  std::mutex pass_mutex;
+  std::unique_ptr<model::Workspace> workspace;
+  std::vector<model::Span> spans;       ///< reserved for pass rows
+  std::vector<int32_t> row_numbers;     ///< 0, 1, 2, ...
+
+  model::Context pass_context() const { return {*pool, *table, config, bf16_inputs}; }
+  int64_t pass_rows() const { return workspace->rows(); }
+
+  Status check_ids(std::span<const int32_t> ids) const;
+  /// Runs the spans that lie in `spans` (pass_mutex is held) and advances their sequences.
+  void run_pass(std::span<const int32_t> ids, const model::ForwardRequest& request);
+  /// kNotFinite naming the first layer where row `row` of the last pass went wrong.
+  Status row_status(int64_t row) const;
+};
+
+struct Sequence::Impl {
+  std::shared_ptr<Model::Impl> model;
+  model::SequenceState state;
+  Status failure;  ///< why it must be reset
+
+  Impl(std::shared_ptr<Model::Impl> owner, model::SequenceState initial)
+      : model(std::move(owner)), state(std::move(initial)) {}
+  ~Impl() { model->sequences_alive.fetch_sub(1); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  /// Failed before, or not enough context for `rows` more.
+  Status check_room(int64_t rows) const;
+  /// One pass over this sequence alone.
+  Status run(std::span<const int32_t> ids, const model::ForwardRequest& request);
+};
+
+}  // namespace trine

@@ -1,0 +1,146 @@
+// Cutting products into tasks, and the fused gate-and-up task of MLPs and experts.
+#include "model/matmul.h"
+
+#include <algorithm>
+
+#include "base/try.h"
+#include "kernels/pack.h"
+
+namespace trine::model {
+
+using kernels::kPanelOutputs;
+using kernels::PackedView;
+
+namespace {
+
+constexpr int64_t kTaskBytes = int64_t{96} << 10;     // weights per task: some microseconds of reading
+constexpr int64_t kTaskOperations = int64_t{8} << 20; // multiply-adds per task with many rows
+constexpr int64_t kSmallOperations = 65536;           // less is not worth a barrier
+
+int64_t share_begin(int64_t count, int64_t index, int64_t shares) { return count * index / shares; }
+
+/// Panels per task: enough work to hide the hand-over, few enough to balance and to fit the scratch.
+int64_t panels_per_task(const MatmulJob& job) {
+  const int64_t bytes = panel_range_bytes(job.w, 0, 1) * (job.up.n > 0 ? 2 : 1);
+  const int64_t operations = job.m * job.w.k_padded * kPanelOutputs * (job.up.n > 0 ? 2 : 1);
+  const int64_t by_bytes = kTaskBytes / std::max<int64_t>(1, bytes);
+  const int64_t by_operations = kTaskOperations / std::max<int64_t>(1, operations);
+  return std::clamp<int64_t>(std::max(by_operations, std::min(by_bytes, by_operations + 1)), 1, kMatmulPanelsMax);
+}
+
+void activate(const Context& context, const float* gate, const float* up, int64_t n, float* y) {
+  const checkpoint::ModelConfig& config = context.config;
+  if (config.hidden_act == checkpoint::Activation::kSilu) {
+    context.table.silu_mul({gate, up, n, y});
+  } else {
+    context.table.situ({gate, up, config.activation_situ_beta, config.activation_situ_linear_beta.value_or(0.0f), n, y});
+  }
+}
+
+/// Outputs of panels [begin, end) that were computed into `block` [rows][width] go where they are wanted.
+void store_block(const Context& context, const MatmulJob& job, int64_t first_row, int64_t rows, int64_t begin,
+                 int64_t width, bool last, const float* block, int64_t block_stride) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* source = block + r * block_stride;
+    if (job.y.f32 != nullptr && job.y.f32 + (first_row + r) * job.y.stride + begin != source) {
+      std::copy(source, source + width, job.y.f32 + (first_row + r) * job.y.stride + begin);
+    }
+    context.store_bf16(job.y, first_row + r, begin, width, last, source);
+  }
+}
+
+void run_panels(const Context& context, const MatmulJob& job, int64_t begin, int64_t end, float* scratch) {
+  const PackedView w = panel_range(job.w, begin, end);
+  const int64_t column = begin * kPanelOutputs;
+  const bool last = column + w.n == job.w.n;
+  if (job.up.n == 0 && job.y.bf16 == nullptr) {
+    matmul(context, w, job.x, job.x_rows, job.m, job.y.f32 + column, job.y.stride, job.fp32);
+    return;
+  }
+  const PackedView up = job.up.n > 0 ? panel_range(job.up, begin, end) : PackedView{};
+  const int64_t width = (end - begin) * kPanelOutputs;
+  float* gate_block = scratch;
+  float* up_block = scratch + kMatmulRowBlock * width;
+  for (int64_t first = 0; first < job.m; first += kMatmulRowBlock) {
+    const int64_t rows = std::min(kMatmulRowBlock, job.m - first);
+    const Rows x = job.x_rows == nullptr ? job.x.from(first) : job.x;
+    const int32_t* x_rows = job.x_rows == nullptr ? nullptr : job.x_rows + first;
+    matmul(context, w, x, x_rows, rows, gate_block, width, job.fp32);
+    if (up.n > 0) {
+      matmul(context, up, x, x_rows, rows, up_block, width, job.fp32);
+      for (int64_t r = 0; r < rows; ++r)
+        activate(context, gate_block + r * width, up_block + r * width, w.n, gate_block + r * width);
+    }
+    store_block(context, job, first, rows, column, w.n, last, gate_block, width);
+  }
+}
+
+}  // namespace
+
+MatmulList::MatmulList(int64_t jobs_max) {
+  jobs_.reserve(static_cast<size_t>(jobs_max));
+  first_task_.reserve(static_cast<size_t>(jobs_max + 1));
+}
+
+void MatmulList::add(const MatmulJob& job) {
+  TRINE_CHECK(jobs_.size() < jobs_.capacity());
+  if (job.m > 0 && job.w.n > 0) jobs_.push_back(job);
+}
+
+/// Tasks are numbered worker by worker, so that the pool's contiguous shares are the workers' own.
+int64_t MatmulList::prepare(int workers) {
+  workers_ = workers;
+  first_task_.assign(1, 0);
+  for (const MatmulJob& job : jobs_) {
+    const int64_t panels = kernels::panel_count(job.w.n);
+    const int64_t share = (panels + workers - 1) / workers;
+    const int64_t per_task = panels_per_task(job);
+    first_task_.push_back(first_task_.back() + (share + per_task - 1) / per_task);
+  }
+  return first_task_.back() * workers;
+}
+
+bool MatmulList::is_small() const {
+  int64_t operations = 0;
+  for (const MatmulJob& job : jobs_) operations += job.m * job.w.k_padded * job.w.n;
+  return operations < kSmallOperations;
+}
+
+void MatmulList::run_task(const Context& context, int64_t task, float* scratch) const {
+  const int64_t per_worker = first_task_.back();
+  const int64_t worker = task / per_worker;
+  const int64_t within = task % per_worker;
+  const auto next = std::upper_bound(first_task_.begin(), first_task_.end(), within);
+  const auto index = static_cast<size_t>(next - first_task_.begin() - 1);
+  const MatmulJob& job = jobs_[index];
+  const int64_t cut = within - first_task_[index];
+  const int64_t cuts = first_task_[index + 1] - first_task_[index];
+  const int64_t panels = kernels::panel_count(job.w.n);
+  const int64_t begin = share_begin(panels, worker, workers_);
+  const int64_t share = share_begin(panels, worker + 1, workers_) - begin;
+  const int64_t from = begin + share_begin(share, cut, cuts);
+  const int64_t to = begin + share_begin(share, cut + 1, cuts);
+  if (from < to) run_panels(context, job, from, to, scratch);
+}
+
+bool takes_bf16(const Context& context, const PackedView& w) {
+  return context.bf16_inputs && format_allows_bf16(w.format);
+}
+
+void matmul(const Context& context, const PackedView& w, const Rows& x, const int32_t* x_rows, int64_t m, float* y,
+            int64_t y_stride, bool fp32) {
+  const bool bf16 = !fp32 && takes_bf16(context, w);
+  kernels::MatmulArgs args{};
+  args.x = bf16 ? static_cast<const void*>(x.bf16) : x.f32;
+  args.x_stride = bf16 ? x.bf16_stride : x.stride;
+  args.x_rows = x_rows;
+  args.m = m;
+  args.w = w;
+  args.panel_begin = 0;
+  args.panel_end = kernels::panel_count(w.n);
+  args.y = y;
+  args.y_stride = y_stride;
+  (bf16 ? context.table.matmul_bf16 : context.table.matmul_f32)(args);
+}
+
+}  // namespace trine::model
