@@ -80,9 +80,10 @@ Result<SafetensorsWriter> SafetensorsWriter::create(const std::string& path,
   char length[8];
   for (size_t i = 0; i < 8; ++i) length[i] = static_cast<char>((header.size() >> (8 * i)) & 0xFF);
   TRINE_RETURN_IF_ERROR(write_all(fd, partial, 0, length, 8));
-  TRINE_RETURN_IF_ERROR(write_all(fd, partial, 8, header.data(), static_cast<int64_t>(header.size())));
+  const auto header_bytes = static_cast<int64_t>(header.size());
+  TRINE_RETURN_IF_ERROR(write_all(fd, partial, 8, header.data(), header_bytes));
 
-  auto offset = static_cast<int64_t>(8 + header.size());
+  int64_t offset = 8 + header_bytes;
   for (const TensorSpec& tensor : tensors) {
     writer.offsets_.push_back(offset);
     offset += tensor.bytes();
@@ -110,7 +111,8 @@ SafetensorsWriter::SafetensorsWriter(SafetensorsWriter&& other) noexcept
       offsets_(std::move(other.offsets_)),
       written_(std::move(other.written_)) {}
 
-Status SafetensorsWriter::write(int64_t index, int64_t byte_offset, const void* data, int64_t bytes) {
+Status SafetensorsWriter::write(int64_t index, int64_t byte_offset, const void* data,
+                                int64_t bytes) {
   if (index < 0 || index >= static_cast<int64_t>(tensors_.size())) {
     return Status(Code::kInternal, path_ + ": no tensor number " + std::to_string(index));
   }

@@ -1,6 +1,6 @@
-// Writes one safetensors file whose tensors are known before their data: header first, then any part of
-// any tensor by position, so that nothing large is held in memory. The file appears under its name
-// only when it is complete.
+// Writes one safetensors file whose tensors are known before their data: header first, then any
+// part of any tensor by position, so that nothing large is held in memory. The file appears under
+// its name only when it is complete.
 #pragma once
 
 #include <cstdint>
