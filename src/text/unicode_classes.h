@@ -22,7 +22,7 @@ enum CharClass : uint8_t {
 
 class UnicodeClasses {
  public:
-  /// Reads the properties from ICU, whose Unicode version therefore decides about new characters.
+  /// Reads the properties from ICU; what Unicode 16 added is known even to an older ICU.
   static Result<UnicodeClasses> build();
 
   uint8_t of(uint32_t code) const {
