@@ -20,6 +20,7 @@
 #define TRINE_UNROLL _Pragma("GCC unroll 32")
 #endif
 
+// Also for what is no template: inlined or nothing, never an out-of-line copy with this level's instructions.
 #define TRINE_INLINE [[gnu::always_inline]] inline
 
 namespace trine::kernels::blocked {
@@ -52,7 +53,7 @@ constexpr int64_t kXBytes = kBlockWords * 4 + 64;
 /// Bytes ahead of its loads that a stream of weights is prefetched.
 constexpr int64_t kPrefetchBytes = 1024;
 
-inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+TRINE_INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /// The groups of a matmul, in words. Without scales: one group.
 struct Groups {
@@ -62,7 +63,7 @@ struct Groups {
   int64_t scale_bytes;  ///< of 16 scales
   int64_t per_panel;
   int64_t words;        ///< per group
-  const uint8_t* at(int64_t panel, int64_t group) const {
+  TRINE_INLINE const uint8_t* at(int64_t panel, int64_t group) const {
     return scales + (panel * per_panel + group) * scale_bytes;
   }
 };
@@ -88,7 +89,7 @@ void load_scale(ScaleKind kind, const uint8_t* p, typename U::Vec (&out)[U::kVec
 }
 
 /// How many of a panel's outputs exist.
-inline int64_t valid_outputs(const PackedView& w, int64_t panel) {
+TRINE_INLINE int64_t valid_outputs(const PackedView& w, int64_t panel) {
   return min64(kPanelOutputs, w.n - panel * kPanelOutputs);
 }
 

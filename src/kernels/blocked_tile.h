@@ -49,7 +49,7 @@ TRINE_INLINE void tile_end(const Tile& t, bool first, int64_t group, Accumulator
   const int64_t stride = t.fold ? t.y_stride : t.chain_stride;
   TRINE_UNROLL for (unsigned p = 0; p < P; ++p) {
     const int64_t valid = p + 1 == P ? t.valid_last : kPanelOutputs;
-    typename U::Vec scale[U::kVecs];
+    typename U::Vec scale[U::kVecs] = {};
     if (fold) load_scale<U>(t.groups->kind, t.groups->at(t.panel + p, group), scale);
     TRINE_UNROLL for (unsigned r = 0; r < R; ++r) {
       float* place = out + r * stride + p * kPanelOutputs;
