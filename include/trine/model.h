@@ -62,6 +62,7 @@ struct Trace {
 };
 
 class Sequence;
+struct BenchAccess;  // inside trine only
 
 class Model {
  public:
@@ -129,6 +130,7 @@ class Sequence {
 
  private:
   friend class Model;
+  friend struct BenchAccess;
   std::unique_ptr<Impl> impl_;
   explicit Sequence(std::unique_ptr<Impl> impl);
 };
