@@ -23,10 +23,16 @@ bool is_vision_name(std::string_view name) {
 
 /// Tensors that belong to other uses of a checkpoint and change nothing here.
 bool is_ignorable(std::string_view name) {
-  constexpr std::array<std::string_view, 10> kSuffixes{
-      ".input_scale", ".input_zero_point", ".input_global_scale", ".output_scale", ".k_scale",
-      ".v_scale",     ".q_scale",          "rotary_emb.inv_freq", ".k_proj.output_scale",
-      ".v_proj.output_scale"};
+  constexpr std::array<std::string_view, 10> kSuffixes{".input_scale",
+                                                       ".input_zero_point",
+                                                       ".input_global_scale",
+                                                       ".output_scale",
+                                                       ".k_scale",
+                                                       ".v_scale",
+                                                       ".q_scale",
+                                                       "rotary_emb.inv_freq",
+                                                       ".k_proj.output_scale",
+                                                       ".v_proj.output_scale"};
   return std::any_of(kSuffixes.begin(), kSuffixes.end(),
                      [name](std::string_view suffix) { return name.ends_with(suffix); });
 }
@@ -59,7 +65,8 @@ class Audit {
   using Test = bool (*)(std::string_view);
   bool any_name(Test test) const {
     const auto& all = in_.table.all();
-    return std::any_of(all.begin(), all.end(), [test](const TensorInfo& t) { return test(t.name); });
+    return std::any_of(all.begin(), all.end(),
+                       [test](const TensorInfo& t) { return test(t.name); });
   }
   const std::string& file_of(const TensorInfo& tensor) const {
     return in_.files[static_cast<size_t>(tensor.file)];
@@ -74,7 +81,9 @@ class Audit {
                             .expected = std::move(expected),
                             .action = std::move(action)});
   }
-  void use(const TensorInfo& tensor) { used_[static_cast<size_t>(in_.table.index_of(&tensor))] = true; }
+  void use(const TensorInfo& tensor) {
+    used_[static_cast<size_t>(in_.table.index_of(&tensor))] = true;
+  }
 
   void find_duplicates() {
     const auto& all = in_.table.all();
@@ -82,8 +91,8 @@ class Audit {
       if (all[i].name != all[i - 1].name) continue;
       used_[i] = true;  // named here, not again as extra
       if (all[i].file == all[i - 1].file)
-        add(Severity::kError, "duplicate-key", file_of(all[i]), all[i].name, "the tensor twice in one header",
-            "each name once", "download this file again");
+        add(Severity::kError, "duplicate-key", file_of(all[i]), all[i].name,
+            "the tensor twice in one header", "each name once", "download this file again");
       else
         add(Severity::kError, "duplicate-tensor", file_of(all[i]), all[i].name,
             "the same tensor in " + file_of(all[i - 1]), "each tensor in one file",
@@ -97,7 +106,8 @@ class Audit {
     if (tensor == nullptr) return missing(expected);
     ++matched_;
     use(*tensor);
-    const std::string found = std::string(dtype_name(tensor->dtype)) + " " + shape_text(tensor->shape);
+    const std::string found =
+        std::string(dtype_name(tensor->dtype)) + " " + shape_text(tensor->shape);
     if (!is_plain_float(tensor->dtype))
       add(Severity::kError, "dtype", file_of(*tensor), tensor->name, found,
           "BF16, F16, F32, F8_E4M3 or F8_E5M2", "convert the tensor to BF16 or F32");
@@ -151,7 +161,8 @@ class Audit {
 
   void check_features(bool vision, bool residual) {
     const ModelConfig& c = in_.config;
-    const std::string key = c.layout == Layout::kK3 ? "text_config.attn_res_block_size" : "attn_res_block_size";
+    const std::string key =
+        c.layout == Layout::kK3 ? "text_config.attn_res_block_size" : "attn_res_block_size";
     if (residual && !c.attn_res_block_size) {
       int64_t count = 0;
       std::string example;
@@ -162,14 +173,15 @@ class Audit {
         if (count++ == 0) example = tensor.name;
       }
       add(Severity::kError, "feature-undeclared", "config.json", key,
-          "nothing, while " + std::to_string(count) + " tensors of attention residuals exist (" + example +
-              ", ...)",
+          "nothing, while " + std::to_string(count) + " tensors of attention residuals exist (" +
+              example + ", ...)",
           "the block size that these tensors were trained with",
           "set " + key + " in config.json (look for a misspelt key)");
     }
     if (!residual && c.attn_res_block_size)
       add(Severity::kError, "feature-without-tensors", "config.json", key,
-          std::to_string(*c.attn_res_block_size) + ", while no tensor *_res_norm.weight or *_res_proj.weight exists",
+          std::to_string(*c.attn_res_block_size) +
+              ", while no tensor *_res_norm.weight or *_res_proj.weight exists",
           "the tensors of attention residuals in every layer",
           "take config.json and weights from the same release");
     if (!vision && c.has_vision)
@@ -193,7 +205,8 @@ class Audit {
     for (size_t i = 0; i < used_.size(); ++i) {
       if (used_[i]) continue;
       const TensorInfo& tensor = in_.table.all()[i];
-      const std::string what = std::string(dtype_name(tensor.dtype)) + " " + shape_text(tensor.shape);
+      const std::string what =
+          std::string(dtype_name(tensor.dtype)) + " " + shape_text(tensor.shape);
       if (is_ignorable(tensor.name))
         add(Severity::kNote, "ignored-tensor", file_of(tensor), tensor.name, what, "",
             "not needed: activations are not quantised");
@@ -201,7 +214,8 @@ class Audit {
         add(Severity::kNote, "mtp-ignored", file_of(tensor), tensor.name, what, "",
             "multi-token prediction is not used");
       else if (is_vision_name(tensor.name) && in_.config.has_vision && !in_.config.vision)
-        add(Severity::kNote, "vision-ignored", file_of(tensor), tensor.name, what, "", "not used for text");
+        add(Severity::kNote, "vision-ignored", file_of(tensor), tensor.name, what, "",
+            "not used for text");
       else if (!in_.index.usable || !is_stray_file(tensor.file))
         add(Severity::kError, "extra-tensor", file_of(tensor), tensor.name, what,
             "no such tensor, by config.json", "take config.json and weights from the same release");
@@ -224,10 +238,12 @@ class Audit {
       const TensorInfo* tensor = in_.table.find(entry.tensor);
       if (tensor == nullptr)
         add(Severity::kError, "index-mismatch", file, entry.tensor, "no such tensor in any file",
-            "in this file, by " + in_.index_name, "the index is older than the files: download both again");
+            "in this file, by " + in_.index_name,
+            "the index is older than the files: download both again");
       else if (!stored_in(*tensor, shard[file]))
-        add(Severity::kError, "index-mismatch", file, entry.tensor, "the tensor in " + file_of(*tensor),
-            "in this file, by " + in_.index_name, "the index is older than the files: download both again");
+        add(Severity::kError, "index-mismatch", file, entry.tensor,
+            "the tensor in " + file_of(*tensor), "in this file, by " + in_.index_name,
+            "the index is older than the files: download both again");
     }
     check_unindexed();
     check_total(whole);
@@ -235,7 +251,8 @@ class Audit {
 
   bool stored_in(const TensorInfo& first, int32_t file) const {
     const auto& all = in_.table.all();
-    for (auto i = static_cast<size_t>(in_.table.index_of(&first)); i < all.size() && all[i].name == first.name; ++i)
+    for (auto i = static_cast<size_t>(in_.table.index_of(&first));
+         i < all.size() && all[i].name == first.name; ++i)
       if (all[i].file == file) return true;
     return false;
   }
@@ -250,17 +267,19 @@ class Audit {
         ++stray[tensor.file].first;
         stray[tensor.file].second += used_[i] ? 1 : 0;
       } else {
-        add(Severity::kNote, "not-in-index", file_of(tensor), tensor.name, "a tensor the index does not name",
-            "in " + in_.index_name, "it is used all the same");
+        add(Severity::kNote, "not-in-index", file_of(tensor), tensor.name,
+            "a tensor the index does not name", "in " + in_.index_name, "it is used all the same");
       }
     }
     for (const auto& [file, count] : stray) {
       const bool needed = count.second > 0;
-      add(needed ? Severity::kError : Severity::kNote, "stray-file", in_.files[static_cast<size_t>(file)], "",
+      add(needed ? Severity::kError : Severity::kNote, "stray-file",
+          in_.files[static_cast<size_t>(file)], "",
           std::to_string(count.first) + " tensors in a file that the index does not name, " +
               std::to_string(count.second) + " of them part of the model",
           "only files that " + in_.index_name + " names",
-          needed ? "the index is older than the files: download it again, or remove it" : "the file is ignored");
+          needed ? "the index is older than the files: download it again, or remove it"
+                 : "the file is ignored");
     }
   }
 
@@ -281,7 +300,8 @@ class Audit {
       if (!is_stray_file(tensor.file)) total += tensor.bytes;
     if (total != *in_.index.total_size)
       add(Severity::kNote, "total-size", in_.index_name, "metadata.total_size",
-          std::to_string(*in_.index.total_size), std::to_string(total) + " bytes of tensors", "nothing to do");
+          std::to_string(*in_.index.total_size), std::to_string(total) + " bytes of tensors",
+          "nothing to do");
   }
 
   const AuditInput& in_;

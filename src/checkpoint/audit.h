@@ -1,5 +1,5 @@
-// The audit both ways: every parameter that the config implies is filled exactly once, every tensor of
-// the files is used or named.
+// The audit both ways: every parameter that the config implies is filled exactly once, every tensor
+// of the files is used or named.
 #pragma once
 
 #include "checkpoint/checkpoint.h"
@@ -13,8 +13,8 @@ struct AuditInput {
   const ModelConfig& config;
   const TensorTable& table;
   const LinearResolver& resolver;
-  const ShardIndex& index;                    ///< not usable = absent
-  const std::vector<std::string>& files;      ///< names of the shards that were read
+  const ShardIndex& index;                ///< not usable = absent
+  const std::vector<std::string>& files;  ///< names of the shards that were read
   const std::string& index_name;
 };
 

@@ -59,10 +59,12 @@ struct Checkpoint::Impl {
   void audit(const Folder& listing, const OpenOptions& options);
 };
 
-Status Checkpoint::Impl::read(const TensorInfo& tensor, int64_t offset, void* out, int64_t bytes) const {
+Status Checkpoint::Impl::read(const TensorInfo& tensor, int64_t offset, void* out,
+                              int64_t bytes) const {
   if (offset < 0 || bytes < 0 || offset > tensor.bytes || bytes > tensor.bytes - offset)
     return {Code::kInvalidArgument, tensor.name + ": bytes " + std::to_string(offset) + " + " +
-                                        std::to_string(bytes) + " of " + std::to_string(tensor.bytes)};
+                                        std::to_string(bytes) + " of " +
+                                        std::to_string(tensor.bytes)};
   if (bytes == 0) return {};
   return shards[static_cast<size_t>(tensor.file)]
       .read_at(tensor.offset + offset, out, bytes)
@@ -71,9 +73,11 @@ Status Checkpoint::Impl::read(const TensorInfo& tensor, int64_t offset, void* ou
 
 Status Checkpoint::Impl::open_config(const Folder& listing) {
   if (!listing.has(kConfigName))
-    return {Code::kNotFound, listing.path + ": no config.json; expected a checkpoint folder with config.json "
-                             "and *.safetensors; download it from the release"};
-  TRINE_ASSIGN_OR_RETURN(const std::string text, read_file(listing.file(kConfigName), kConfigBytesMax));
+    return {Code::kNotFound, listing.path +
+                                 ": no config.json; expected a checkpoint folder with config.json "
+                                 "and *.safetensors; download it from the release"};
+  TRINE_ASSIGN_OR_RETURN(const std::string text,
+                         read_file(listing.file(kConfigName), kConfigBytesMax));
   TRINE_ASSIGN_OR_RETURN(const json::Value root, json::parse(text, kConfigName));
   json::Value generation;
   if (listing.has(kGenerationName)) {
@@ -92,19 +96,21 @@ Status Checkpoint::Impl::open_config(const Folder& listing) {
   const json::Value* inner = root.find("text_config");
   const json::Value* outer = root.find("quantization_config");
   const json::Value* nested = inner != nullptr ? inner->find("quantization_config") : nullptr;
-  quant = QuantConfig::parse(nested != nullptr && !nested->is_null() ? nested : outer, kConfigName, &findings);
+  quant = QuantConfig::parse(nested != nullptr && !nested->is_null() ? nested : outer, kConfigName,
+                             &findings);
   return {};
 }
 
 void Checkpoint::Impl::open_index(const Folder& listing) {
   if (!listing.has(kIndexName)) {
     if (listing.shards.size() > 1)
-      add_finding(&findings, {.severity = Severity::kNote,
-                              .kind = "index-absent",
-                              .file = kIndexName,
-                              .found = "no such file",
-                              .expected = "the index of " + std::to_string(listing.shards.size()) + " shards",
-                              .action = "nothing to do: all shards of the folder are read"});
+      add_finding(&findings,
+                  {.severity = Severity::kNote,
+                   .kind = "index-absent",
+                   .file = kIndexName,
+                   .found = "no such file",
+                   .expected = "the index of " + std::to_string(listing.shards.size()) + " shards",
+                   .action = "nothing to do: all shards of the folder are read"});
     return;
   }
   Result<std::string> text = read_file(listing.file(kIndexName), kIndexBytesMax);
@@ -154,7 +160,8 @@ void Checkpoint::Impl::audit(const Folder& listing, const OpenOptions& options) 
         return finding.severity == Severity::kError && finding.file == kConfigName;
       });
   const LinearResolver linear_resolver = resolver();
-  if (config_usable) audit_tensors({config, table, linear_resolver, index, names, kIndexName}, &findings);
+  if (config_usable)
+    audit_tensors({config, table, linear_resolver, index, names, kIndexName}, &findings);
   if (options.scan_scales && !has_errors(findings)) {
     scan_values(table, linear_resolver, names, reader(), &findings);
     scanned = true;
@@ -191,7 +198,8 @@ Status Checkpoint::require_whole() const {
     return {Code::kCorrupt, impl_->folder + ": the checkpoint is refused:\n" +
                                 summarise(impl_->findings, Severity::kError, kFindingsInMessage)};
   if (!has_weights())
-    return {Code::kNotFound, impl_->folder + ": no *.safetensors: the weights are not downloaded yet"};
+    return {Code::kNotFound,
+            impl_->folder + ": no *.safetensors: the weights are not downloaded yet"};
   return {};
 }
 
@@ -209,7 +217,8 @@ Result<Linear> Checkpoint::linear(const std::string& name) const {
   return linear;
 }
 
-Status Checkpoint::read(const TensorInfo& tensor, int64_t byte_offset, void* out, int64_t bytes) const {
+Status Checkpoint::read(const TensorInfo& tensor, int64_t byte_offset, void* out,
+                        int64_t bytes) const {
   return impl_->read(tensor, byte_offset, out, bytes);
 }
 
@@ -217,14 +226,16 @@ Status Checkpoint::read_floats(const std::string& name, float* out, int64_t coun
   const TensorInfo* tensor = find(name);
   if (tensor == nullptr) return {Code::kNotFound, impl_->folder + ": no tensor " + name};
   if (!is_plain_float(tensor->dtype))
-    return {Code::kCorrupt, name + ": found " + dtype_name(tensor->dtype) + ", expected a float type"};
+    return {Code::kCorrupt,
+            name + ": found " + dtype_name(tensor->dtype) + ", expected a float type"};
   if (tensor->elements() != count)
     return {Code::kCorrupt, name + ": found shape " + shape_text(tensor->shape) + ", expected " +
                                 std::to_string(count) + " numbers"};
   return read_as_floats(*tensor, 0, count, impl_->reader(), out);
 }
 
-Status Checkpoint::dequantise_rows(const Linear& linear, int64_t row_begin, int64_t row_end, float* out) const {
+Status Checkpoint::dequantise_rows(const Linear& linear, int64_t row_begin, int64_t row_end,
+                                   float* out) const {
   return dequantise(linear, row_begin, row_end, impl_->reader(), out);
 }
 

@@ -1,7 +1,7 @@
 // A checkpoint folder: config, index, shards, the audit both ways, and tensors by name.
 //
-// open() reads headers only. Weights are read by position (no mapping, so that resident memory is the
-// packed copy alone).
+// open() reads headers only. Weights are read by position (no mapping, so that resident memory is
+// the packed copy alone).
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct TensorInfo {
   std::string name;
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
-  int32_t file = 0;      ///< index into files()
-  int64_t offset = 0;    ///< of the first byte in the file
+  int32_t file = 0;    ///< index into files()
+  int64_t offset = 0;  ///< of the first byte in the file
   int64_t bytes = 0;
   int64_t elements() const;
 };
@@ -50,8 +50,9 @@ struct Linear {
   const TensorInfo* global_scale = nullptr;  ///< kNvfp4
   const TensorInfo* zero_point = nullptr;    ///< asymmetric kInt4 / kInt8Packed
   const TensorInfo* g_idx = nullptr;         ///< activation order: group of each input
-  int64_t group_in = 0;   ///< inputs per scale; `in` = one scale per output row
-  int64_t group_out = 1;  ///< outputs per scale (128 in 128x128 blocks; `out` for one scale per tensor)
+  int64_t group_in = 0;                      ///< inputs per scale; `in` = one scale per output row
+  int64_t group_out =
+      1;  ///< outputs per scale (128 in 128x128 blocks; `out` for one scale per tensor)
 };
 
 struct OpenOptions {
@@ -60,9 +61,9 @@ struct OpenOptions {
 
 class Checkpoint {
  public:
-  /// Reads config, index and shard headers and audits them. A folder that cannot be read at all is a
-  /// Status; everything wrong inside it is a finding. Never returns half-checked: callers that want
-  /// the weights must ask require_whole().
+  /// Reads config, index and shard headers and audits them. A folder that cannot be read at all is
+  /// a Status; everything wrong inside it is a finding. Never returns half-checked: callers that
+  /// want the weights must ask require_whole().
   static Result<Checkpoint> open(const std::string& folder, const OpenOptions& options = {});
   ~Checkpoint();
   Checkpoint(Checkpoint&&) noexcept;
@@ -74,10 +75,14 @@ class Checkpoint {
   /// False when no shard is there at all ("not downloaded yet").
   bool has_weights() const;
   bool scales_scanned() const;
-  /// kCorrupt with every error finding in the message, kNotFound when there are no weights; else ok.
+  /// kCorrupt with every error finding in the message, kNotFound when there are no weights; else
+  /// ok.
   Status require_whole() const;
 
-  struct FileInfo { std::string name; int64_t bytes = 0; };
+  struct FileInfo {
+    std::string name;
+    int64_t bytes = 0;
+  };
   const std::vector<FileInfo>& files() const;
   const std::vector<TensorInfo>& tensors() const;  ///< sorted by name
   const TensorInfo* find(std::string_view name) const;
@@ -88,9 +93,11 @@ class Checkpoint {
   Status read(const TensorInfo& tensor, int64_t byte_offset, void* out, int64_t bytes) const;
   /// A whole float tensor (F32, F16, BF16, F8) as floats: `count` must equal its elements.
   Status read_floats(const std::string& name, float* out, int64_t count) const;
-  /// Rows [row_begin, row_end) of a linear module, de-quantised exactly to float, row-major [rows][in].
-  /// Scalar and clear: the specification of every packed format, and the path for rare codings.
-  Status dequantise_rows(const Linear& linear, int64_t row_begin, int64_t row_end, float* out) const;
+  /// Rows [row_begin, row_end) of a linear module, de-quantised exactly to float, row-major
+  /// [rows][in]. Scalar and clear: the specification of every packed format, and the path for rare
+  /// codings.
+  Status dequantise_rows(const Linear& linear, int64_t row_begin, int64_t row_end,
+                         float* out) const;
 
  private:
   struct Impl;

@@ -23,10 +23,12 @@ class Parser {
         findings_(findings),
         nested_(root.find("text_config") != nullptr && root.find("text_config")->is_object()),
         root_(&root, "", file, findings),
-        text_(nested_ ? root.find("text_config") : &root, nested_ ? "text_config." : "", file, findings),
-        linear_attn_(sub_object(nested_ ? *root.find("text_config") : root, "linear_attn_config"),
-                     (nested_ ? std::string("text_config.") : std::string()) + "linear_attn_config.", file,
-                     findings) {}
+        text_(nested_ ? root.find("text_config") : &root, nested_ ? "text_config." : "", file,
+              findings),
+        linear_attn_(
+            sub_object(nested_ ? *root.find("text_config") : root, "linear_attn_config"),
+            (nested_ ? std::string("text_config.") : std::string()) + "linear_attn_config.", file,
+            findings) {}
 
   ModelConfig run(const json::Value* generation) {
     const size_t before = findings_->size();
@@ -76,8 +78,9 @@ class Parser {
         names += " " + item.as_string();
       }
     if (!named)
-      root_.add("architecture-unsupported", "model_type", names.empty() ? "nothing" : names.substr(0, 200),
-                "kimi_k3 or kimi_linear", "use a checkpoint of Kimi K3 or Kimi-Linear");
+      root_.add("architecture-unsupported", "model_type",
+                names.empty() ? "nothing" : names.substr(0, 200), "kimi_k3 or kimi_linear",
+                "use a checkpoint of Kimi K3 or Kimi-Linear");
     if (named && type == "kimi_k3" && !nested_) {
       root_.add("config-missing", "text_config", root_.quoted("text_config"), "an object");
       return false;
@@ -89,7 +92,8 @@ class Parser {
     c_.hidden_size = text_.required_count("hidden_size", {});
     c_.num_hidden_layers = text_.required_count("num_hidden_layers", {1, kLayersMax});
     c_.vocab_size = text_.required_count("vocab_size", {});
-    if (!text_.has("rms_norm_eps")) text_.add("config-missing", "rms_norm_eps", "nothing", "a number");
+    if (!text_.has("rms_norm_eps"))
+      text_.add("config-missing", "rms_norm_eps", "nothing", "a number");
     c_.rms_norm_eps = text_.optional_float("rms_norm_eps").value_or(c_.rms_norm_eps);
     const Bounds context{1, int64_t{1} << 40};
     const auto positions = text_.optional_count("max_position_embeddings", context);
@@ -105,7 +109,8 @@ class Parser {
     if (!text_.has("linear_attn_config"))
       text_.add("config-missing", "linear_attn_config", "nothing", "an object");
     else if (!text_.get("linear_attn_config")->is_object())
-      text_.add("config-value", "linear_attn_config", text_.quoted("linear_attn_config"), "an object");
+      text_.add("config-value", "linear_attn_config", text_.quoted("linear_attn_config"),
+                "an object");
   }
 
   void read_kda() {
@@ -193,8 +198,10 @@ class Parser {
       for (size_t i = 0; i < std::min<size_t>(value->as_array().size(), 64); ++i)
         add_eos(&value->as_array()[i]);
     } else if (!value->to_int64(&id)) {
-      root_.add("config-value", "eos_token_id", json::dump(*value).substr(0, 80), "a token id or a list");
-    } else if (std::find(c_.eos_token_ids.begin(), c_.eos_token_ids.end(), id) == c_.eos_token_ids.end()) {
+      root_.add("config-value", "eos_token_id", json::dump(*value).substr(0, 80),
+                "a token id or a list");
+    } else if (std::find(c_.eos_token_ids.begin(), c_.eos_token_ids.end(), id) ==
+               c_.eos_token_ids.end()) {
       c_.eos_token_ids.push_back(id);
     }
   }
@@ -220,8 +227,10 @@ class Parser {
     v.patch_size = reader.required_count("patch_size", {1, 1024});
     v.pos_emb_height = reader.required_count("init_pos_emb_height", {1, 8192});
     v.pos_emb_width = reader.required_count("init_pos_emb_width", {1, 8192});
-    if (const std::vector<int64_t> merge = reader.counts("merge_kernel_size", false); !merge.empty()) {
-      if (merge.size() != 2 || std::min(merge[0], merge[1]) < 1 || std::max(merge[0], merge[1]) > 16)
+    if (const std::vector<int64_t> merge = reader.counts("merge_kernel_size", false);
+        !merge.empty()) {
+      if (merge.size() != 2 || std::min(merge[0], merge[1]) < 1 ||
+          std::max(merge[0], merge[1]) > 16)
         reader.add("config-value", "merge_kernel_size", reader.quoted("merge_kernel_size"),
                    "two numbers of 1 to 16");
       else
@@ -236,15 +245,32 @@ class Parser {
   // Known keys that this configuration did not need to read, or that mean nothing to inference.
   void declare_known() {
     for (ConfigReader* reader : {&root_, &text_})
-      reader->known({"auto_map", "dtype", "torch_dtype", "initializer_range", "use_cache", "head_dim",
-                     "rope_theta", "rope_scaling", "model_type", "architectures", "transformers_version",
-                     "quantization_config", "num_key_value_heads", "model_max_length"});
-    text_.known({"num_attention_heads", "q_lora_rank", "kv_lora_rank", "qk_nope_head_dim",
-                 "qk_rope_head_dim", "v_head_dim", "mla_use_output_gate", "mla_use_nope",
-                 "intermediate_size", "num_experts_per_token", "num_shared_experts",
-                 "moe_intermediate_size", "routed_expert_hidden_size", "latent_moe_use_norm",
-                 "moe_router_activation_func", "topk_method", "moe_renormalize", "routed_scaling_factor",
-                 "num_expert_group", "topk_group", "use_grouped_topk", "max_position_embeddings"});
+      reader->known({"auto_map", "dtype", "torch_dtype", "initializer_range", "use_cache",
+                     "head_dim", "rope_theta", "rope_scaling", "model_type", "architectures",
+                     "transformers_version", "quantization_config", "num_key_value_heads",
+                     "model_max_length"});
+    text_.known({"num_attention_heads",
+                 "q_lora_rank",
+                 "kv_lora_rank",
+                 "qk_nope_head_dim",
+                 "qk_rope_head_dim",
+                 "v_head_dim",
+                 "mla_use_output_gate",
+                 "mla_use_nope",
+                 "intermediate_size",
+                 "num_experts_per_token",
+                 "num_shared_experts",
+                 "moe_intermediate_size",
+                 "routed_expert_hidden_size",
+                 "latent_moe_use_norm",
+                 "moe_router_activation_func",
+                 "topk_method",
+                 "moe_renormalize",
+                 "routed_scaling_factor",
+                 "num_expert_group",
+                 "topk_group",
+                 "use_grouped_topk",
+                 "max_position_embeddings"});
     root_.known({"ignore_index", "image_placeholder", "media_placeholder_token_id", "text_config",
                  "vision_config", "tie_word_embeddings"});
     linear_attn_.known({"num_heads", "head_dim", "short_conv_kernel_size", "use_full_rank_gate",
@@ -263,9 +289,13 @@ class Parser {
 
 }  // namespace
 
-int64_t ModelConfig::kda_layer_count() const { return std::count(is_kda.begin(), is_kda.end(), true); }
+int64_t ModelConfig::kda_layer_count() const {
+  return std::count(is_kda.begin(), is_kda.end(), true);
+}
 
-int64_t ModelConfig::mla_layer_count() const { return std::count(is_kda.begin(), is_kda.end(), false); }
+int64_t ModelConfig::mla_layer_count() const {
+  return std::count(is_kda.begin(), is_kda.end(), false);
+}
 
 int64_t ModelConfig::moe_layer_count() const {
   int64_t count = 0;
@@ -284,8 +314,8 @@ int64_t ModelConfig::state_bytes_per_sequence() const {
   return kda_layer_count() * (width * kda_head_dim + window) * kFloatBytes;
 }
 
-ModelConfig parse_config(const json::Value& root, const json::Value* generation, const std::string& file,
-                         Findings* findings) {
+ModelConfig parse_config(const json::Value& root, const json::Value* generation,
+                         const std::string& file, Findings* findings) {
   if (!root.is_object()) {
     add_finding(findings, {.kind = "config-value",
                            .file = file,

@@ -24,9 +24,9 @@ struct VisionConfig {
   int64_t qkv_hidden_size = 0;
   int64_t mm_hidden_size = 0;
   int64_t patch_size = 0;
-  int64_t pos_emb_height = 0;     ///< init_pos_emb_height
+  int64_t pos_emb_height = 0;  ///< init_pos_emb_height
   int64_t pos_emb_width = 0;
-  int64_t merge_height = 2;       ///< merge_kernel_size
+  int64_t merge_height = 2;  ///< merge_kernel_size
   int64_t merge_width = 2;
 };
 
@@ -79,10 +79,10 @@ struct ModelConfig {
   std::optional<float> activation_situ_linear_beta;
 
   std::optional<int64_t> attn_res_block_size;
-  bool has_vision = false;              ///< vision_config is there (its tensors may be absent)
+  bool has_vision = false;  ///< vision_config is there (its tensors may be absent)
   std::optional<VisionConfig> vision;
-  bool tie_word_embeddings = false;     ///< lm_head is embed_tokens
-  int64_t num_nextn_predict_layers = 0; ///< MTP layers: their tensors are ignored
+  bool tie_word_embeddings = false;      ///< lm_head is embed_tokens
+  int64_t num_nextn_predict_layers = 0;  ///< MTP layers: their tensors are ignored
 
   std::string tensor_prefix() const { return layout == Layout::kK3 ? "language_model." : ""; }
   bool is_moe(int64_t layer) const {
@@ -99,9 +99,9 @@ struct ModelConfig {
   int64_t state_bytes_per_sequence() const;
 };
 
-/// All contradictions are appended to findings, not the first one only; the config is usable only if
-/// none of them is an error. `generation` may be null.
-ModelConfig parse_config(const json::Value& root, const json::Value* generation, const std::string& file,
-                         Findings* findings);
+/// All contradictions are appended to findings, not the first one only; the config is usable only
+/// if none of them is an error. `generation` may be null.
+ModelConfig parse_config(const json::Value& root, const json::Value* generation,
+                         const std::string& file, Findings* findings);
 
 }  // namespace trine::checkpoint

@@ -42,7 +42,8 @@ void check_moe(const ModelConfig& c, ConfigReader* r) {
 void check_width(const ModelConfig& c, ConfigReader* r) {
   const auto width = [r](const char* key, int64_t value) {
     if (value > kWidthMax)
-      r->add("config-absurd", key, "a layer of width " + number(value), "at most " + number(kWidthMax));
+      r->add("config-absurd", key, "a layer of width " + number(value),
+             "at most " + number(kWidthMax));
   };
   width("linear_attn_config.num_heads", c.kda_num_heads * c.kda_head_dim);
   width("num_attention_heads", c.num_attention_heads * (c.qk_nope_head_dim + c.qk_rope_head_dim));
@@ -94,7 +95,8 @@ void check_config(const ModelConfig& c, ConfigReader* r) {
     r->add("config-contradiction", "activation_situ_linear_beta",
            std::to_string(*c.activation_situ_linear_beta), "a positive number or null");
   if (!(c.rms_norm_eps > 0 && c.rms_norm_eps < 1))
-    r->add("config-contradiction", "rms_norm_eps", std::to_string(c.rms_norm_eps), "between 0 and 1");
+    r->add("config-contradiction", "rms_norm_eps", std::to_string(c.rms_norm_eps),
+           "between 0 and 1");
   if (!(c.routed_scaling_factor > 0))
     r->add("config-contradiction", "routed_scaling_factor", std::to_string(c.routed_scaling_factor),
            "a positive number");

@@ -16,8 +16,8 @@ ConfigReader::ConfigReader(const json::Value* object, std::string path, std::str
                            Findings* findings)
     : object_(object), path_(std::move(path)), file_(std::move(file)), findings_(findings) {}
 
-void ConfigReader::add(const char* kind, std::string_view key, std::string found, std::string expected,
-                       std::string action) {
+void ConfigReader::add(const char* kind, std::string_view key, std::string found,
+                       std::string expected, std::string action) {
   add_finding(findings_, {.kind = kind,
                           .file = file_,
                           .tensor = path_ + std::string(key),
@@ -26,7 +26,8 @@ void ConfigReader::add(const char* kind, std::string_view key, std::string found
                           .action = action.empty() ? kTakeRelease : std::move(action)});
 }
 
-void ConfigReader::note(const char* kind, std::string_view key, std::string found, std::string action) {
+void ConfigReader::note(const char* kind, std::string_view key, std::string found,
+                        std::string action) {
   add_finding(findings_, {.severity = Severity::kNote,
                           .kind = kind,
                           .file = file_,
@@ -115,7 +116,8 @@ std::vector<int64_t> ConfigReader::counts(std::string_view key, bool required) {
   for (const json::Value& item : value->as_array()) {
     int64_t n = 0;
     if (!item.to_int64(&n)) {
-      add("config-value", key, "an item " + json::dump(item).substr(0, kQuotedBytesMax), "whole numbers");
+      add("config-value", key, "an item " + json::dump(item).substr(0, kQuotedBytesMax),
+          "whole numbers");
       continue;
     }
     numbers.push_back(n);
@@ -135,7 +137,8 @@ void ConfigReader::report_misspelt() {
   if (object_ == nullptr) return;
   for (const auto& member : object_->as_object()) {
     const std::string& key = member.first;
-    if (key.size() < kMisspeltLengthMin || std::find(known_.begin(), known_.end(), key) != known_.end())
+    if (key.size() < kMisspeltLengthMin ||
+        std::find(known_.begin(), known_.end(), key) != known_.end())
       continue;
     for (const std::string& known : known_) {
       if (known.size() < kMisspeltLengthMin || object_->find(known) != nullptr) continue;

@@ -1,5 +1,5 @@
-// Typed reads of one JSON object of a config; everything wrong becomes a finding, and keys that look
-// like a misspelt known one are found at the end.
+// Typed reads of one JSON object of a config; everything wrong becomes a finding, and keys that
+// look like a misspelt known one are found at the end.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,8 @@ class ConfigReader {
   std::vector<std::string> known_;
 };
 
-/// Edits (insert, delete, replace, swap of neighbours) between two words; stops counting at `most`+1.
+/// Edits (insert, delete, replace, swap of neighbours) between two words; stops counting at
+/// `most`+1.
 int64_t edit_distance(std::string_view a, std::string_view b, int64_t most);
 
 }  // namespace trine::checkpoint

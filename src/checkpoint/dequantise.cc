@@ -62,7 +62,8 @@ class Dequantiser {
       case WeightCoding::kInt8Packed:
         return static_cast<float>(codes[i] - packed_zero(begin_ + row, group, 8)) * scale;
       case WeightCoding::kInt8:
-        return static_cast<float>(load<int8_t>(codes + i) - plain_zero(begin_ + row, group)) * scale;
+        return static_cast<float>(load<int8_t>(codes + i) - plain_zero(begin_ + row, group)) *
+               scale;
       case WeightCoding::kFp8:
       case WeightCoding::kMxfp8: return e4m3_to_float(codes[i]) * scale;
     }
@@ -74,7 +75,8 @@ class Dequantiser {
   Status load_scales(const ReadBytes& read) {
     const int64_t count = static_cast<int64_t>(scales_.size());
     const int64_t first = scale_begin_ * groups_;
-    if (l_.scales->dtype != DType::kU8) return read_as_floats(*l_.scales, first, count, read, scales_.data());
+    if (l_.scales->dtype != DType::kU8)
+      return read_as_floats(*l_.scales, first, count, read, scales_.data());
     std::vector<uint8_t> exponents(scales_.size());
     TRINE_RETURN_IF_ERROR(read(*l_.scales, first, exponents.data(), count));
     for (size_t i = 0; i < exponents.size(); ++i) scales_[i] = e8m0_to_float(exponents[i]);
@@ -110,7 +112,8 @@ class Dequantiser {
   int packed_zero(int64_t output, int64_t group, int bits) const {
     if (zero_points_.empty()) return 1 << (bits - 1);
     const int64_t per_word = 32 / bits;
-    const auto word = load<uint32_t>(zero_points_.data() + 4 * (output / per_word * groups_ + group));
+    const auto word =
+        load<uint32_t>(zero_points_.data() + 4 * (output / per_word * groups_ + group));
     return static_cast<int>((word >> (output % per_word * bits)) & ((1u << bits) - 1));
   }
 
@@ -160,8 +163,10 @@ Status read_as_floats(const TensorInfo& tensor, int64_t begin, int64_t count, co
                       float* out) {
   const int64_t size = dtype_bytes(tensor.dtype);
   std::vector<unsigned char> bytes(static_cast<size_t>(count * size));
-  TRINE_RETURN_IF_ERROR(read(tensor, begin * size, bytes.data(), static_cast<int64_t>(bytes.size())));
-  for (int64_t i = 0; i < count; ++i) out[i] = element_to_float(tensor.dtype, bytes.data() + i * size);
+  TRINE_RETURN_IF_ERROR(
+      read(tensor, begin * size, bytes.data(), static_cast<int64_t>(bytes.size())));
+  for (int64_t i = 0; i < count; ++i)
+    out[i] = element_to_float(tensor.dtype, bytes.data() + i * size);
   return {};
 }
 
@@ -169,7 +174,8 @@ Status dequantise(const Linear& linear, int64_t row_begin, int64_t row_end, cons
                   float* out) {
   if (row_begin < 0 || row_begin > row_end || row_end > linear.out)
     return {Code::kInvalidArgument, linear.name + ": rows " + std::to_string(row_begin) + " to " +
-                                        std::to_string(row_end) + " of " + std::to_string(linear.out)};
+                                        std::to_string(row_end) + " of " +
+                                        std::to_string(linear.out)};
   if (row_begin == row_end) return {};
   Dequantiser source(linear, row_begin, row_end);
   TRINE_RETURN_IF_ERROR(source.load_all(read));

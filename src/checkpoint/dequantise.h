@@ -1,5 +1,5 @@
-// Every coding as floats, one weight at a time: the specification of all packed layouts (spec section
-// 8, compressed-tensors, OCP Microscaling). Not fast, not meant to be.
+// Every coding as floats, one weight at a time: the specification of all packed layouts (spec
+// section 8, compressed-tensors, OCP Microscaling). Not fast, not meant to be.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,8 @@
 
 namespace trine::checkpoint {
 
-using ReadBytes = std::function<Status(const TensorInfo&, int64_t offset, void* out, int64_t bytes)>;
+using ReadBytes =
+    std::function<Status(const TensorInfo&, int64_t offset, void* out, int64_t bytes)>;
 
 /// Elements [begin, begin + count) of a float tensor.
 Status read_as_floats(const TensorInfo& tensor, int64_t begin, int64_t count, const ReadBytes& read,

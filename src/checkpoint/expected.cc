@@ -66,7 +66,8 @@ class Lister {
     const int64_t width = heads * dim;
     for (const char* x : {"q", "k", "v"}) linear(prefix + x + "_proj", width, c_.hidden_size);
     for (const char* x : {"q", "k", "v"})
-      add(prefix + x + "_conv1d.weight", {width, 1, c_.short_conv_kernel_size}, Role::kConv, f32_in_k3_);
+      add(prefix + x + "_conv1d.weight", {width, 1, c_.short_conv_kernel_size}, Role::kConv,
+          f32_in_k3_);
     const int64_t padded = (heads + kALogPadding - 1) / kALogPadding * kALogPadding;
     if (c_.layout == Layout::kK3)
       add(prefix + "A_log", {padded}, Role::kALog, DType::kF32);
@@ -171,7 +172,9 @@ int64_t ExpectedTensor::elements() const {
   return n;
 }
 
-void for_each_expected(const ModelConfig& config, const Visit& visit) { Lister(config, visit).run(); }
+void for_each_expected(const ModelConfig& config, const Visit& visit) {
+  Lister(config, visit).run();
+}
 
 std::vector<ExpectedTensor> expected_parameters(const ModelConfig& config) {
   std::vector<ExpectedTensor> all;

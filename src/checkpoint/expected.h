@@ -13,23 +13,23 @@
 namespace trine::checkpoint {
 
 enum class Role {
-  kEmbedding,    ///< [vocab, hidden]
-  kLmHead,       ///< [vocab, hidden]; absent when the embeddings are tied
-  kLinear,       ///< [out, in]
-  kExpert,       ///< [out, in] of a routed expert: what releases quantise
-  kRouter,       ///< [experts, hidden], or [experts, latent]: told by the shape
-  kRouterBias,   ///< e_score_correction_bias [experts]
-  kNorm,         ///< [n], near 1
-  kResProj,      ///< [1, hidden] of attention residuals
-  kConv,         ///< [channels, 1, taps] or [channels, taps]
-  kALog,         ///< [H], [128*ceil(H/128)] or [1,1,H,1]
-  kDtBias,       ///< [channels]
-  kVision,       ///< any shape; plain dtypes only
+  kEmbedding,   ///< [vocab, hidden]
+  kLmHead,      ///< [vocab, hidden]; absent when the embeddings are tied
+  kLinear,      ///< [out, in]
+  kExpert,      ///< [out, in] of a routed expert: what releases quantise
+  kRouter,      ///< [experts, hidden], or [experts, latent]: told by the shape
+  kRouterBias,  ///< e_score_correction_bias [experts]
+  kNorm,        ///< [n], near 1
+  kResProj,     ///< [1, hidden] of attention residuals
+  kConv,        ///< [channels, 1, taps] or [channels, taps]
+  kALog,        ///< [H], [128*ceil(H/128)] or [1,1,H,1]
+  kDtBias,      ///< [channels]
+  kVision,      ///< any shape; plain dtypes only
 };
 
 struct ExpectedTensor {
-  std::string name;            ///< full name, ".weight" included
-  std::vector<int64_t> shape;  ///< as the release stores it
+  std::string name;                    ///< full name, ".weight" included
+  std::vector<int64_t> shape;          ///< as the release stores it
   DType default_dtype = DType::kBf16;  ///< as the release stores it (experts: when not quantised)
   Role role = Role::kLinear;
 

@@ -9,18 +9,18 @@
 namespace trine::checkpoint {
 
 enum class Severity {
-  kNote,     ///< worth knowing, changes nothing (index absent)
-  kError,    ///< the checkpoint is refused
+  kNote,   ///< worth knowing, changes nothing (index absent)
+  kError,  ///< the checkpoint is refused
 };
 
 struct Finding {
   Severity severity = Severity::kError;
-  std::string kind = {};      ///< stable identifier, e.g. "missing-tensor"
-  std::string file = {};      ///< file name inside the folder, or empty
-  std::string tensor = {};    ///< tensor or config key, or empty
+  std::string kind = {};    ///< stable identifier, e.g. "missing-tensor"
+  std::string file = {};    ///< file name inside the folder, or empty
+  std::string tensor = {};  ///< tensor or config key, or empty
   std::string found = {};
   std::string expected = {};
-  std::string action = {};    ///< what to do next
+  std::string action = {};  ///< what to do next
 
   /// "FILE: TENSOR: found ..., expected ...; do ..."
   std::string to_string() const;

@@ -56,8 +56,9 @@ bool Folder::has(const std::string& name) const {
 Result<Folder> list_folder(const std::string& path, Findings* findings) {
   std::error_code error;
   if (!fs::is_directory(path, error))
-    return Status(Code::kNotFound, path + ": " + (fs::exists(path, error) ? "not a folder" : "no such folder") +
-                                       "; expected a folder with config.json and *.safetensors");
+    return Status(Code::kNotFound,
+                  path + ": " + (fs::exists(path, error) ? "not a folder" : "no such folder") +
+                      "; expected a folder with config.json and *.safetensors");
   Folder folder;
   folder.path = path;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
@@ -136,9 +137,11 @@ void explain_no_shards(const Folder& folder, Findings* findings) {
     if (name.ends_with(".bin") && name.starts_with("pytorch_model"))
       note(name, "PyTorch weights", "download the safetensors release");
     if (name[0] == '.' || !fs::is_directory(folder.file(name), error)) continue;
-    for (fs::directory_iterator it(folder.file(name), error), end; !error && it != end; it.increment(error)) {
+    for (fs::directory_iterator it(folder.file(name), error), end; !error && it != end;
+         it.increment(error)) {
       if (!it->path().filename().string().ends_with(kSuffix)) continue;
-      note(name, "shards in this sub-folder", "name the folder that holds config and shards together");
+      note(name, "shards in this sub-folder",
+           "name the folder that holds config and shards together");
       break;
     }
   }
@@ -158,15 +161,16 @@ void check_side_files(const Folder& folder, Findings* findings) {
   if (ranks && config) return;
   const std::string missing = ranks ? "tokenizer_config.json" : "tiktoken.model";
   const bool none = !ranks && !config;
-  add_finding(findings,
-              {.severity = none ? Severity::kNote : Severity::kError,
-               .kind = "side-file",
-               .file = missing,
-               .found = none ? "neither tiktoken.model nor tokenizer_config.json" : "no such file",
-               .expected = "tiktoken.model and tokenizer_config.json",
-               .action = none ? "only verbs that take --ids work: run, chat, tokenize, render and parse "
-                                "need the tokenizer's files"
-                              : "download this file: a tokenizer without it gives wrong ids"});
+  add_finding(
+      findings,
+      {.severity = none ? Severity::kNote : Severity::kError,
+       .kind = "side-file",
+       .file = missing,
+       .found = none ? "neither tiktoken.model nor tokenizer_config.json" : "no such file",
+       .expected = "tiktoken.model and tokenizer_config.json",
+       .action = none ? "only verbs that take --ids work: run, chat, tokenize, render and parse "
+                        "need the tokenizer's files"
+                      : "download this file: a tokenizer without it gives wrong ids"});
 }
 
 }  // namespace trine::checkpoint

@@ -12,8 +12,8 @@ namespace trine::checkpoint {
 
 struct Folder {
   std::string path;
-  std::vector<std::string> names;       ///< of everything in it, sorted
-  std::vector<std::string> shards;      ///< *.safetensors that are files (or links to files), sorted
+  std::vector<std::string> names;   ///< of everything in it, sorted
+  std::vector<std::string> shards;  ///< *.safetensors that are files (or links to files), sorted
   bool has(const std::string& name) const;
   std::string file(const std::string& name) const { return path + "/" + name; }
 };

@@ -128,11 +128,15 @@ bool JsonCursor::escape(std::string* out) {
 
 bool JsonCursor::utf8_sequence(std::string* out) {
   const auto byte = [this](size_t i) {
-    return at_ + i < text_.size() ? static_cast<uint32_t>(static_cast<unsigned char>(text_[at_ + i])) : 0u;
+    return at_ + i < text_.size()
+               ? static_cast<uint32_t>(static_cast<unsigned char>(text_[at_ + i]))
+               : 0u;
   };
   const uint32_t lead = byte(0);
-  const size_t length = lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3
-                        : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+  const size_t length = lead >= 0xC2 && lead < 0xE0   ? 2
+                        : lead >= 0xE0 && lead < 0xF0 ? 3
+                        : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                      : 0;
   if (length == 0) return fail("invalid UTF-8");
   uint32_t code = lead & (0xFFu >> (length + 1));
   for (size_t i = 1; i < length; ++i) {
@@ -140,7 +144,8 @@ bool JsonCursor::utf8_sequence(std::string* out) {
     code = (code << 6) | (byte(i) & 63u);
   }
   const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-  if (overlong || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return fail("invalid UTF-8");
+  if (overlong || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
+    return fail("invalid UTF-8");
   out->append(text_.substr(at_, length));
   at_ += length;
   return true;
@@ -152,7 +157,8 @@ bool JsonCursor::read_string(std::string* out) {
   for (;;) {
     size_t end = at_;
     while (end < text_.size() && text_[end] != '"' && text_[end] != '\\' &&
-           static_cast<unsigned char>(text_[end]) >= 0x20 && static_cast<unsigned char>(text_[end]) < 0x80)
+           static_cast<unsigned char>(text_[end]) >= 0x20 &&
+           static_cast<unsigned char>(text_[end]) < 0x80)
       ++end;
     out->append(text_.substr(at_, end - at_));
     at_ = end;
@@ -177,7 +183,8 @@ bool JsonCursor::read_count(int64_t* out) {
   const auto [stop, status] = std::from_chars(begin, end, *out);
   if (status != std::errc()) return fail("number beyond 2^63");
   if (*begin == '0' && stop != begin + 1) return fail("number with a leading zero");
-  if (stop != end && (*stop == '.' || *stop == 'e' || *stop == 'E')) return fail("number that is not whole");
+  if (stop != end && (*stop == '.' || *stop == 'e' || *stop == 'E'))
+    return fail("number that is not whole");
   at_ += static_cast<size_t>(stop - begin);
   return true;
 }

@@ -1,8 +1,8 @@
-// Strict JSON read as a stream: for safetensors headers and indexes of half a million names, where a
-// tree of values would take several times the memory of the text.
+// Strict JSON read as a stream: for safetensors headers and indexes of half a million names, where
+// a tree of values would take several times the memory of the text.
 //
-// Usage: enter_object(), then next_key() until it says false, then check failed(). The first mistake
-// stops everything: each call returns false from then on.
+// Usage: enter_object(), then next_key() until it says false, then check failed(). The first
+// mistake stops everything: each call returns false from then on.
 #pragma once
 
 #include <cstdint>

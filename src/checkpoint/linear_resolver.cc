@@ -34,7 +34,8 @@ bool is_plain_float(DType dtype) {
 
 std::vector<const TensorInfo*> LinearParts::all() const {
   std::vector<const TensorInfo*> list;
-  for (const TensorInfo* t : {weight, packed, scale, scale_inv, global_scale, shape, zero_point, g_idx})
+  for (const TensorInfo* t :
+       {weight, packed, scale, scale_inv, global_scale, shape, zero_point, g_idx})
     if (t != nullptr) list.push_back(t);
   return list;
 }
@@ -63,8 +64,8 @@ LinearParts find_linear_parts(const TensorTable& table, const std::string& modul
 /// One resolution: collects the findings of one module.
 class LinearResolver::Attempt {
  public:
-  Attempt(const LinearResolver& resolver, const std::string& module, const LinearParts& parts, Size size,
-          Linear* linear, Findings* findings)
+  Attempt(const LinearResolver& resolver, const std::string& module, const LinearParts& parts,
+          Size size, Linear* linear, Findings* findings)
       : r_(resolver), module_(module), p_(parts), size_(size), l_(*linear), findings_(findings) {}
 
   bool run() {
@@ -73,9 +74,11 @@ class LinearResolver::Attempt {
     l_.out = size_.out;
     l_.in = size_.in;
     if (p_.weight != nullptr && p_.packed != nullptr)
-      return fail("duplicate-weight", *p_.packed, "weight and weight_packed of one module", "one of them");
+      return fail("duplicate-weight", *p_.packed, "weight and weight_packed of one module",
+                  "one of them");
     if (p_.scale != nullptr && p_.scale_inv != nullptr)
-      return fail("duplicate-weight", *p_.scale_inv, "weight_scale and weight_scale_inv", "one of them");
+      return fail("duplicate-weight", *p_.scale_inv, "weight_scale and weight_scale_inv",
+                  "one of them");
     if (p_.packed != nullptr) return packed();
     if (p_.weight != nullptr) return unpacked();
     return missing(".weight", "weight or weight_packed beside the weight_scale");
@@ -117,7 +120,8 @@ class LinearResolver::Attempt {
   // The size of the codes is known: agree with what the config implies, or define it.
   bool set_size(const TensorInfo& codes, int64_t out, int64_t in) {
     if ((l_.out != 0 && l_.out != out) || (l_.in != 0 && l_.in != in))
-      return fail("shape", codes, tensor_text(codes) + ", that is " + shape_text({out, in}) + " weights",
+      return fail("shape", codes,
+                  tensor_text(codes) + ", that is " + shape_text({out, in}) + " weights",
                   shape_text({l_.out, l_.in}) + " weights");
     l_.out = out;
     l_.in = in;
@@ -132,8 +136,10 @@ class LinearResolver::Attempt {
     if (!matrix(codes)) return false;
     if (p_.scale == nullptr) return missing(".weight_scale", "the scales of weight_packed");
     if (codes.dtype == DType::kI32) return packed_int();
-    if (codes.dtype != DType::kU8) return fail("dtype", codes, tensor_text(codes), "U8 or I32 codes");
-    if (codes.shape[1] > INT64_MAX / 2 || !set_size(codes, codes.shape[0], 2 * codes.shape[1])) return false;
+    if (codes.dtype != DType::kU8)
+      return fail("dtype", codes, tensor_text(codes), "U8 or I32 codes");
+    if (codes.shape[1] > INT64_MAX / 2 || !set_size(codes, codes.shape[0], 2 * codes.shape[1]))
+      return false;
     l_.scales = p_.scale;
     if (is_byte_exponent(p_.scale->dtype)) {
       l_.coding = WeightCoding::kMxfp4;
@@ -147,7 +153,8 @@ class LinearResolver::Attempt {
       if (p_.global_scale->dtype != DType::kF32 || p_.global_scale->elements() != 1)
         return fail("shape", *p_.global_scale, tensor_text(*p_.global_scale), "one F32 number");
     } else {
-      return fail("dtype", *p_.scale, tensor_text(*p_.scale), "U8 (MXFP4) or F8_E4M3 (NVFP4) scales");
+      return fail("dtype", *p_.scale, tensor_text(*p_.scale),
+                  "U8 (MXFP4) or F8_E4M3 (NVFP4) scales");
     }
     const bool mx = l_.coding == WeightCoding::kMxfp4;
     return shape_is(*p_.scale, {l_.out, ceil_div(l_.in, l_.group_in)}) &&
@@ -166,10 +173,12 @@ class LinearResolver::Attempt {
       return s.format == format && s.group_size > 0 && s.group_size != l_.group_in;
     };
     const auto& schemes = r_.quant_->schemes();
-    if (std::none_of(schemes.begin(), schemes.end(), differs)) return true;  // no pattern need be tried
+    if (std::none_of(schemes.begin(), schemes.end(), differs))
+      return true;  // no pattern need be tried
     const QuantScheme* s = scheme();
     if (s == nullptr || !differs(*s)) return true;
-    return fail("config-contradiction", *l_.scales, "groups of " + std::to_string(l_.group_in) + " inputs",
+    return fail("config-contradiction", *l_.scales,
+                "groups of " + std::to_string(l_.group_in) + " inputs",
                 "group_size " + std::to_string(s->group_size) + " of config group " + s->group);
   }
 
@@ -186,7 +195,8 @@ class LinearResolver::Attempt {
     }
     int64_t bits = 0;
     for (const int64_t b : {4, 8})
-      if (codes.shape[1] == ceil_div(l_.in, kWordBits / b) && (bits == 0 || (s != nullptr && s->num_bits == b)))
+      if (codes.shape[1] == ceil_div(l_.in, kWordBits / b) &&
+          (bits == 0 || (s != nullptr && s->num_bits == b)))
         bits = b;
     if (bits == 0)
       return fail("shape", codes, tensor_text(codes),
@@ -231,7 +241,8 @@ class LinearResolver::Attempt {
       return true;
     }
     if (scale.shape == std::vector<int64_t>{l_.out}) return true;
-    if (scale.shape.size() != 2 || scale.shape[0] != l_.out || scale.shape[1] < 1 || scale.shape[1] > l_.in)
+    if (scale.shape.size() != 2 || scale.shape[0] != l_.out || scale.shape[1] < 1 ||
+        scale.shape[1] > l_.in)
       return fail("shape", scale, tensor_text(scale),
                   "shape [" + std::to_string(l_.out) + ", groups], or one number");
     return group_of(scale, s);
@@ -250,8 +261,8 @@ class LinearResolver::Attempt {
                   std::to_string(groups) + " groups for " + std::to_string(l_.in) + " inputs",
                   "group_size " + std::to_string(s->group_size) + " of config group " + s->group);
     l_.group_in = l_.in / groups;
-    return l_.in % groups == 0 ||
-           fail("shape", scale, tensor_text(scale), "a divisor of the " + std::to_string(l_.in) + " inputs");
+    return l_.in % groups == 0 || fail("shape", scale, tensor_text(scale),
+                                       "a divisor of the " + std::to_string(l_.in) + " inputs");
   }
 
   bool unpacked() {
@@ -268,11 +279,12 @@ class LinearResolver::Attempt {
       return shape_is(*p_.zero_point, p_.scale->shape) && set_g_idx();
     }
     if (!is_plain_float(weight.dtype))
-      return fail("dtype", weight, tensor_text(weight), "BF16, F16, F32, F8_E4M3, F8_E5M2, or I8 with scales");
+      return fail("dtype", weight, tensor_text(weight),
+                  "BF16, F16, F32, F8_E4M3, F8_E5M2, or I8 with scales");
     if (scale == nullptr) return plain();
     if (weight.dtype != DType::kF8E4M3)
-      return fail("unexpected-scale", *scale, "scales of a weight in " + std::string(dtype_name(weight.dtype)),
-                  "no scales");
+      return fail("unexpected-scale", *scale,
+                  "scales of a weight in " + std::string(dtype_name(weight.dtype)), "no scales");
     l_.scales = scale;
     if (is_byte_exponent(scale->dtype)) {
       l_.coding = WeightCoding::kMxfp8;
@@ -289,7 +301,8 @@ class LinearResolver::Attempt {
     const DType dtype = p_.weight->dtype;
     if (dtype == DType::kF8E4M3 && r_.quant_->present()) {
       const QuantScheme* s = scheme();
-      if (s != nullptr && s->format != "dense") return missing(".weight_scale", "the scales of an F8_E4M3 weight");
+      if (s != nullptr && s->format != "dense")
+        return missing(".weight_scale", "the scales of an F8_E4M3 weight");
     }
     l_.coding = WeightCoding::kPlain;
     return true;
@@ -303,18 +316,21 @@ class LinearResolver::Attempt {
       l_.group_out = l_.out;
       return true;
     }
-    if (scale.shape == std::vector<int64_t>{l_.out} || scale.shape == std::vector<int64_t>{l_.out, 1})
+    if (scale.shape == std::vector<int64_t>{l_.out} ||
+        scale.shape == std::vector<int64_t>{l_.out, 1})
       return true;
     const QuantScheme* s = scheme();
     const bool given = s != nullptr && s->block_out > 0;
     const int64_t block_out = given ? s->block_out : kBlock;
     const int64_t block_in = given ? s->block_in : kBlock;
-    if (scale.shape == std::vector<int64_t>{ceil_div(l_.out, block_out), ceil_div(l_.in, block_in)}) {
+    if (scale.shape ==
+        std::vector<int64_t>{ceil_div(l_.out, block_out), ceil_div(l_.in, block_in)}) {
       l_.group_out = block_out;
       l_.group_in = block_in;
       return true;
     }
-    if (scale.shape.size() == 2 && scale.shape[0] == l_.out && scale.shape[1] > 1 && scale.shape[1] <= l_.in)
+    if (scale.shape.size() == 2 && scale.shape[0] == l_.out && scale.shape[1] > 1 &&
+        scale.shape[1] <= l_.in)
       return group_of(scale, s);
     return fail("shape", scale, tensor_text(scale),
                 "one number, [" + std::to_string(l_.out) + ", 1], or blocks of " +
@@ -329,8 +345,8 @@ class LinearResolver::Attempt {
   Findings* findings_;
 };
 
-bool LinearResolver::resolve(const std::string& module, const LinearParts& parts, Size size, Linear* linear,
-                             Findings* findings) const {
+bool LinearResolver::resolve(const std::string& module, const LinearParts& parts, Size size,
+                             Linear* linear, Findings* findings) const {
   return Attempt(*this, module, parts, size, linear, findings).run();
 }
 
@@ -340,7 +356,8 @@ Status LinearResolver::read_weight_shape(const TensorInfo& tensor, Size* size) c
     return {Code::kCorrupt, tensor.name + ": " + tensor_text(tensor)};
   int64_t wide_pair[2] = {0, 0};
   int32_t pair[2] = {0, 0};
-  const Status status = wide ? read_(tensor, wide_pair, sizeof wide_pair) : read_(tensor, pair, sizeof pair);
+  const Status status =
+      wide ? read_(tensor, wide_pair, sizeof wide_pair) : read_(tensor, pair, sizeof pair);
   if (!status.ok()) return status;
   size->out = wide ? wide_pair[0] : pair[0];
   size->in = wide ? wide_pair[1] : pair[1];

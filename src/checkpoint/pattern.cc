@@ -169,7 +169,8 @@ class PatternCompiler {
   bool number(int* out) {
     const size_t begin = at_;
     *out = 0;
-    while (more() && std::isdigit(static_cast<unsigned char>(source_[at_])) != 0 && *out <= kRepeatMax)
+    while (more() && std::isdigit(static_cast<unsigned char>(source_[at_])) != 0 &&
+           *out <= kRepeatMax)
       *out = *out * 10 + (source_[at_++] - '0');
     return at_ > begin && *out <= kRepeatMax;
   }
@@ -245,8 +246,8 @@ Result<Pattern> Pattern::compile(std::string_view source) {
 }
 
 // Adds `start` and all steps reached from it without reading a character.
-void Pattern::follow(std::vector<int32_t>* now, std::vector<uint8_t>* seen, int32_t start, size_t at,
-                     size_t size) const {
+void Pattern::follow(std::vector<int32_t>* now, std::vector<uint8_t>* seen, int32_t start,
+                     size_t at, size_t size) const {
   std::vector<int32_t> open{start};
   while (!open.empty()) {
     const int32_t i = open.back();

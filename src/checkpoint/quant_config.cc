@@ -51,22 +51,24 @@ ModuleMatcher make_matcher(const std::string& text, const std::string& key, cons
 
 }  // namespace
 
-void QuantConfig::add_targets(const json::Value* list, const std::string& key, const std::string& file,
-                              Findings* findings) {
+void QuantConfig::add_targets(const json::Value* list, const std::string& key,
+                              const std::string& file, Findings* findings) {
   if (list == nullptr || !list->is_array()) return;
   for (const json::Value& item : list->as_array())
     if (item.is_string())
-      targets_.push_back({make_matcher(item.as_string(), key, file, findings), schemes_.size() - 1});
+      targets_.push_back(
+          {make_matcher(item.as_string(), key, file, findings), schemes_.size() - 1});
 }
 
-void QuantConfig::parse_group(const std::string& name, const json::Value& value, const std::string& file,
-                              Findings* findings) {
+void QuantConfig::parse_group(const std::string& name, const json::Value& value,
+                              const std::string& file, Findings* findings) {
   const std::string key = std::string(kRoot) + ".config_groups." + name;
   QuantScheme scheme;
   scheme.group = name;
   scheme.format = text_of(value, "format");
   if (scheme.format.empty()) scheme.format = default_format_;
-  if (const json::Value* weights = value.find("weights"); weights != nullptr && weights->is_object()) {
+  if (const json::Value* weights = value.find("weights");
+      weights != nullptr && weights->is_object()) {
     scheme.num_bits = count_of(*weights, "num_bits");
     scheme.type = text_of(*weights, "type");
     scheme.strategy = text_of(*weights, "strategy");
@@ -76,12 +78,13 @@ void QuantConfig::parse_group(const std::string& name, const json::Value& value,
     read_blocks(weights->find("block_structure"), &scheme);
   }
   if (std::find(kFormats.begin(), kFormats.end(), scheme.format) == kFormats.end())
-    add_finding(findings, {.kind = "format-unsupported",
-                           .file = file,
-                           .tensor = key + ".format",
-                           .found = json::quote(scheme.format),
-                           .expected = "mxfp4-, nvfp4-pack-, pack-, float-, int-, mxfp8-quantized or dense",
-                           .action = "convert the checkpoint to one of these formats"});
+    add_finding(findings,
+                {.kind = "format-unsupported",
+                 .file = file,
+                 .tensor = key + ".format",
+                 .found = json::quote(scheme.format),
+                 .expected = "mxfp4-, nvfp4-pack-, pack-, float-, int-, mxfp8-quantized or dense",
+                 .action = "convert the checkpoint to one of these formats"});
   schemes_.push_back(std::move(scheme));
   add_targets(value.find("targets"), key + ".targets", file, findings);
 }
@@ -96,12 +99,14 @@ void QuantConfig::parse_deepseek(const json::Value& value) {
   read_blocks(value.find("weight_block_size"), &scheme);
   schemes_.push_back(std::move(scheme));
   targets_.push_back({{"Linear", std::nullopt}, 0});
-  if (const json::Value* skip = value.find("modules_to_not_convert"); skip != nullptr && skip->is_array())
+  if (const json::Value* skip = value.find("modules_to_not_convert");
+      skip != nullptr && skip->is_array())
     for (const json::Value& item : skip->as_array())
       if (item.is_string()) ignore_.push_back({item.as_string(), std::nullopt});
 }
 
-QuantConfig QuantConfig::parse(const json::Value* value, const std::string& file, Findings* findings) {
+QuantConfig QuantConfig::parse(const json::Value* value, const std::string& file,
+                               Findings* findings) {
   QuantConfig config;
   if (value == nullptr || value->is_null()) return config;
   const auto refuse = [&](const std::string& key, std::string found, std::string expected) {
@@ -123,7 +128,8 @@ QuantConfig QuantConfig::parse(const json::Value* value, const std::string& file
     return config;
   }
   if (method != "compressed-tensors") {
-    refuse(std::string(kRoot) + ".quant_method", json::quote(method), "\"compressed-tensors\" or \"fp8\"");
+    refuse(std::string(kRoot) + ".quant_method", json::quote(method),
+           "\"compressed-tensors\" or \"fp8\"");
     return config;
   }
   config.default_format_ = text_of(*value, "format");
@@ -139,13 +145,15 @@ QuantConfig QuantConfig::parse(const json::Value* value, const std::string& file
       if (item.is_string())
         config.ignore_.push_back(
             make_matcher(item.as_string(), std::string(kRoot) + ".ignore", file, findings));
-  std::stable_sort(config.targets_.begin(), config.targets_.end(), [](const Target& a, const Target& b) {
-    return a.matcher.text.starts_with("re:") < b.matcher.text.starts_with("re:");
-  });
+  std::stable_sort(config.targets_.begin(), config.targets_.end(),
+                   [](const Target& a, const Target& b) {
+                     return a.matcher.text.starts_with("re:") < b.matcher.text.starts_with("re:");
+                   });
   return config;
 }
 
-const QuantScheme* QuantConfig::resolve(std::string_view module, std::string_view module_class) const {
+const QuantScheme* QuantConfig::resolve(std::string_view module,
+                                        std::string_view module_class) const {
   for (const ModuleMatcher& matcher : ignore_)
     if (matcher.match(module) || matcher.text == module_class) return nullptr;
   for (const std::string_view name : {module, module_class})

@@ -1,8 +1,8 @@
 // quantization_config of compressed-tensors (and DeepSeek's "fp8"): which module is stored how.
 //
-// Tensor names are believed before patterns (spec section 8): the released K3 keeps modules plain that
-// no ignore pattern names. So a scheme is asked only where names leave a choice (group sizes, whether
-// an fp8 weight without a scale has lost it).
+// Tensor names are believed before patterns (spec section 8): the released K3 keeps modules plain
+// that no ignore pattern names. So a scheme is asked only where names leave a choice (group sizes,
+// whether an fp8 weight without a scale has lost it).
 #pragma once
 
 #include <optional>
@@ -16,11 +16,11 @@
 namespace trine::checkpoint {
 
 struct QuantScheme {
-  std::string group;     ///< name of the config group
-  std::string format;    ///< "mxfp4-pack-quantized", ...
+  std::string group;   ///< name of the config group
+  std::string format;  ///< "mxfp4-pack-quantized", ...
   int64_t num_bits = 0;
-  std::string type;      ///< "int" or "float"
-  std::string strategy;  ///< "tensor", "channel", "group", "block", "tensor_group"
+  std::string type;        ///< "int" or "float"
+  std::string strategy;    ///< "tensor", "channel", "group", "block", "tensor_group"
   int64_t group_size = 0;  ///< 0 = not given
   int64_t block_out = 0;   ///< block_structure
   int64_t block_in = 0;
@@ -41,8 +41,8 @@ class QuantConfig {
 
   bool present() const { return present_; }
   const std::vector<QuantScheme>& schemes() const { return schemes_; }
-  /// The scheme of a module as compressed-tensors resolves it: ignored modules have none; exact names
-  /// come before patterns, both before class names. Null when no target fits.
+  /// The scheme of a module as compressed-tensors resolves it: ignored modules have none; exact
+  /// names come before patterns, both before class names. Null when no target fits.
   const QuantScheme* resolve(std::string_view module, std::string_view module_class) const;
 
  private:

@@ -1,4 +1,5 @@
-// safetensors: u64 header length, JSON header, data without holes. Nothing of the header is believed.
+// safetensors: u64 header length, JSON header, data without holes. Nothing of the header is
+// believed.
 #include "checkpoint/safetensors.h"
 
 #include <algorithm>
@@ -77,8 +78,8 @@ class HeaderParser {
         cursor_.read_string(&text);
         continue;
       }
-      add("header-metadata", "__metadata__", "key " + json::quote(text) + " with a value of another type",
-          "strings only");
+      add("header-metadata", "__metadata__",
+          "key " + json::quote(text) + " with a value of another type", "strings only");
       cursor_.skip_value();
     }
   }
@@ -125,7 +126,8 @@ class HeaderParser {
         if (entry.begin >= 0) add("duplicate-key", name, "data_offsets twice", "each key once");
         read_offsets(&entry);
       } else {
-        add("header-entry", name, "unknown key " + json::quote(key), "dtype, shape and data_offsets");
+        add("header-entry", name, "unknown key " + json::quote(key),
+            "dtype, shape and data_offsets");
         cursor_.skip_value();
       }
     }
@@ -138,12 +140,13 @@ class HeaderParser {
   void accept(Entry entry) {
     const std::string& name = entry.info.name;
     if (entry.dtype.empty() || !entry.has_shape || entry.begin < 0) {
-      add("header-entry", name, "an incomplete entry", "dtype, shape and data_offsets [begin, end]");
+      add("header-entry", name, "an incomplete entry",
+          "dtype, shape and data_offsets [begin, end]");
       return;
     }
     if (!parse_dtype(entry.dtype, &entry.info.dtype)) {
-      add("dtype-unknown", name, "dtype " + json::quote(entry.dtype), "a type of the safetensors format",
-          "convert the tensor to BF16 or F32");
+      add("dtype-unknown", name, "dtype " + json::quote(entry.dtype),
+          "a type of the safetensors format", "convert the tensor to BF16 or F32");
       return;
     }
     if (entry.end < entry.begin) {
@@ -156,7 +159,8 @@ class HeaderParser {
     }
     int64_t bytes = dtype_bytes(entry.info.dtype);
     bool overflow = false;
-    for (const int64_t dim : entry.info.shape) overflow |= __builtin_mul_overflow(bytes, dim, &bytes);
+    for (const int64_t dim : entry.info.shape)
+      overflow |= __builtin_mul_overflow(bytes, dim, &bytes);
     if (overflow) {
       add("shape-absurd", name, "shape " + shape_text(entry.info.shape), "fewer than 2^63 bytes");
       return;
@@ -194,7 +198,8 @@ class HeaderParser {
     for (const TensorInfo* tensor : order) {
       if (tensor->offset < covered)
         add("offsets-overlap", tensor->name,
-            "byte " + std::to_string(tensor->offset - data_begin_) + " of the data, which belongs to " +
+            "byte " + std::to_string(tensor->offset - data_begin_) +
+                " of the data, which belongs to " +
                 (before != nullptr ? before->name : std::string("the header")),
             "offsets from " + std::to_string(covered - data_begin_));
       else if (tensor->offset > covered && !entries_lost())
@@ -207,12 +212,13 @@ class HeaderParser {
     const int64_t declared = covered - data_begin_;
     if (declared > data_bytes_)
       add("truncated", "",
-          std::to_string(data_bytes_) + " bytes of data, " + std::to_string(declared - data_bytes_) +
-              " bytes are missing",
+          std::to_string(data_bytes_) + " bytes of data, " +
+              std::to_string(declared - data_bytes_) + " bytes are missing",
           std::to_string(declared) + " bytes as its header says",
           "incomplete download: download this file again");
     else if (declared < data_bytes_ && !entries_lost())
-      add("trailing-bytes", "", std::to_string(data_bytes_ - declared) + " bytes after the last tensor",
+      add("trailing-bytes", "",
+          std::to_string(data_bytes_ - declared) + " bytes after the last tensor",
           "a file that ends with its last tensor");
   }
 
@@ -266,9 +272,11 @@ void read_shard_header(const File& file, const std::string& label, int32_t file_
                       std::to_string(file.size()) + " bytes",
                   "a header inside the file");
   std::string header(static_cast<size_t>(length), '\0');
-  if (Status status = file.read_at(kLengthBytes, header.data(), static_cast<int64_t>(length)); !status.ok())
+  if (Status status = file.read_at(kLengthBytes, header.data(), static_cast<int64_t>(length));
+      !status.ok())
     return refuse("unreadable", status.message(), "a readable file");
-  parse_shard_header(header, after - static_cast<int64_t>(length), label, file_index, tensors, findings);
+  parse_shard_header(header, after - static_cast<int64_t>(length), label, file_index, tensors,
+                     findings);
 }
 
 }  // namespace trine::checkpoint

@@ -14,9 +14,9 @@ namespace trine::checkpoint {
 /// The header limit of the format's reference implementation.
 constexpr int64_t kHeaderBytesMax = 100'000'000;
 
-/// Reads the header of `file` and appends its tensors with absolute offsets to `tensors`. Everything
-/// wrong becomes a finding under the name `label`; tensors whose entry can be understood are appended
-/// even then, so that one mistake does not show up as thousands of missing tensors.
+/// Reads the header of `file` and appends its tensors with absolute offsets to `tensors`.
+/// Everything wrong becomes a finding under the name `label`; tensors whose entry can be understood
+/// are appended even then, so that one mistake does not show up as thousands of missing tensors.
 void read_shard_header(const File& file, const std::string& label, int32_t file_index,
                        std::vector<TensorInfo>* tensors, Findings* findings);
 

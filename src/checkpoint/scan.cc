@@ -20,7 +20,8 @@ enum class What { kNothing, kFinite, kExponents, kDivisor, kShape, kGroups };
 What what_to_check(const TensorInfo& tensor) {
   const std::string_view name = tensor.name;
   const bool scale = name.ends_with(".weight_scale") || name.ends_with(".weight_scale_inv");
-  if (scale && (tensor.dtype == DType::kU8 || tensor.dtype == DType::kF8E8M0)) return What::kExponents;
+  if (scale && (tensor.dtype == DType::kU8 || tensor.dtype == DType::kF8E8M0))
+    return What::kExponents;
   if (name.ends_with(".weight_global_scale")) return What::kDivisor;
   if (name.ends_with(".weight_shape")) return What::kShape;
   if (name.ends_with(".weight_g_idx")) return What::kGroups;
@@ -31,8 +32,8 @@ What what_to_check(const TensorInfo& tensor) {
 
 class Scan {
  public:
-  Scan(const TensorTable& table, const LinearResolver& resolver, const std::vector<std::string>& files,
-       const ReadBytes& read)
+  Scan(const TensorTable& table, const LinearResolver& resolver,
+       const std::vector<std::string>& files, const ReadBytes& read)
       : table_(table), resolver_(resolver), files_(files), read_(read) {}
 
   void run(Findings* findings) {
@@ -45,8 +46,9 @@ class Scan {
     });
     const auto count = static_cast<int64_t>(work.size());
     const int threads = static_cast<int>(std::clamp<int64_t>(
-        std::min<int64_t>(static_cast<int64_t>(std::thread::hardware_concurrency()), count / kBatch), 1,
-        kThreadsMax));
+        std::min<int64_t>(static_cast<int64_t>(std::thread::hardware_concurrency()),
+                          count / kBatch),
+        1, kThreadsMax));
     ThreadPool pool({.threads = threads});
     pool.parallel_for((count + kBatch - 1) / kBatch, [&](int64_t batch, int /*worker*/) {
       for (int64_t i = batch * kBatch; i < std::min(count, (batch + 1) * kBatch); ++i)
@@ -103,10 +105,12 @@ class Scan {
       }
     }
     if (wrong == 0) return;
-    const bool scale = what != What::kFinite || tensor.name.find(".weight_scale") != std::string::npos;
+    const bool scale =
+        what != What::kFinite || tensor.name.find(".weight_scale") != std::string::npos;
     add(scale ? "scale-value" : "value-not-finite", tensor,
         (std::isnan(value) ? std::string("NaN") : std::to_string(value)) + " at element " +
-            std::to_string(first) + ", " + std::to_string(wrong) + " such of " + std::to_string(count),
+            std::to_string(first) + ", " + std::to_string(wrong) + " such of " +
+            std::to_string(count),
         what == What::kDivisor ? "a finite number that is not 0" : "finite numbers");
   }
 
@@ -118,10 +122,12 @@ class Scan {
     LinearResolver::Size size;
     const Status status = resolver_.read_weight_shape(tensor, &size);
     const TensorInfo* codes = table_.find(module_of(tensor) + ".weight_packed");
-    if (!status.ok()) return add("shape", tensor, status.message(), "two positive numbers: out, in");
+    if (!status.ok())
+      return add("shape", tensor, status.message(), "two positive numbers: out, in");
     if (codes == nullptr || codes->shape.size() != 2) return;
     const int64_t words = codes->shape[1];
-    const bool fits = size.out == codes->shape[0] && (words == (size.in + 7) / 8 || words == (size.in + 3) / 4);
+    const bool fits =
+        size.out == codes->shape[0] && (words == (size.in + 7) / 8 || words == (size.in + 3) / 4);
     if (!fits)
       add("shape", tensor, "the size " + shape_text({size.out, size.in}),
           "the size of weight_packed " + shape_text(codes->shape));
@@ -136,7 +142,8 @@ class Scan {
     if (std::find(groups.begin(), groups.end(), -1) != groups.end()) return;  // natural order
     for (size_t i = 0; i < groups.size(); ++i)
       if (groups[i] < 0 || groups[i] >= scale->shape[1])
-        return add("group-index", tensor, std::to_string(groups[i]) + " at element " + std::to_string(i),
+        return add("group-index", tensor,
+                   std::to_string(groups[i]) + " at element " + std::to_string(i),
                    "0 to " + std::to_string(scale->shape[1] - 1));
   }
 

@@ -105,7 +105,8 @@ class IndexParser {
     std::sort(entries.begin(), entries.end(),
               [](const auto& a, const auto& b) { return a.tensor < b.tensor; });
     for (size_t i = 1; i < entries.size(); ++i)
-      if (entries[i].tensor == entries[i - 1].tensor && (i < 2 || entries[i - 2].tensor != entries[i].tensor))
+      if (entries[i].tensor == entries[i - 1].tensor &&
+          (i < 2 || entries[i - 2].tensor != entries[i].tensor))
         add("duplicate-key", entries[i].tensor, "the key twice in weight_map", "each tensor once");
   }
 
@@ -119,8 +120,9 @@ class IndexParser {
 }  // namespace
 
 const ShardIndex::Entry* ShardIndex::find(std::string_view tensor) const {
-  const auto at = std::lower_bound(entries.begin(), entries.end(), tensor,
-                                   [](const Entry& e, std::string_view name) { return e.tensor < name; });
+  const auto at =
+      std::lower_bound(entries.begin(), entries.end(), tensor,
+                       [](const Entry& e, std::string_view name) { return e.tensor < name; });
   return at != entries.end() && at->tensor == tensor ? &*at : nullptr;
 }
 

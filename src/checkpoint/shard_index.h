@@ -1,4 +1,5 @@
-// model.safetensors.index.json: which file holds which tensor. Read as a stream, believed in nothing.
+// model.safetensors.index.json: which file holds which tensor. Read as a stream, believed in
+// nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct ShardIndex {
     std::string tensor;
     int32_t file = 0;  ///< index into files
   };
-  bool usable = false;             ///< JSON with a weight_map; names that may not be opened are left out
+  bool usable = false;  ///< JSON with a weight_map; names that may not be opened are left out
   std::vector<Entry> entries;      ///< sorted by tensor
   std::vector<std::string> files;  ///< in order of first mention
   std::optional<int64_t> total_size;

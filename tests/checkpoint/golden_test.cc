@@ -17,8 +17,10 @@ namespace {
 
 std::vector<std::string> golden_folders() {
   std::vector<std::string> folders{std::string(TRINE_SOURCE_DIR) + "/models/k3-nano"};
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(TRINE_SOURCE_DIR) + "/tests/golden"))
-    if (std::filesystem::exists(entry.path() / "model")) folders.push_back((entry.path() / "model").string());
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(TRINE_SOURCE_DIR) + "/tests/golden"))
+    if (std::filesystem::exists(entry.path() / "model"))
+      folders.push_back((entry.path() / "model").string());
   std::sort(folders.begin(), folders.end());
   return folders;
 }
@@ -28,12 +30,14 @@ class GoldenCheckpoint : public testing::TestWithParam<std::string> {};
 TEST_P(GoldenCheckpoint, IsWhole) {
   Result<Checkpoint> checkpoint = Checkpoint::open(GetParam());
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status().to_string();
-  EXPECT_TRUE(checkpoint->require_whole().ok()) << summarise(checkpoint->findings(), Severity::kNote, 10);
+  EXPECT_TRUE(checkpoint->require_whole().ok())
+      << summarise(checkpoint->findings(), Severity::kNote, 10);
   EXPECT_TRUE(checkpoint->scales_scanned());
   EXPECT_GT(checkpoint->tensors().size(), 50u);
 }
 
-// Every module, so that each group, padding and last row is met; compared with the bits in the file.
+// Every module, so that each group, padding and last row is met; compared with the bits in the
+// file.
 TEST_P(GoldenCheckpoint, DequantisesEveryModuleAsItsBytesSay) {
   Result<Checkpoint> opened = Checkpoint::open(GetParam());
   ASSERT_TRUE(opened.ok());
@@ -71,7 +75,8 @@ TEST_P(GoldenCheckpoint, DequantisesEveryModuleAsItsBytesSay) {
     }
   }
   EXPECT_GT(modules, 20);
-  const bool has_mxfp4 = GetParam().find("bf16") == std::string::npos && GetParam().find("linear") == std::string::npos;
+  const bool has_mxfp4 = GetParam().find("bf16") == std::string::npos &&
+                         GetParam().find("linear") == std::string::npos;
   EXPECT_EQ(has_mxfp4, mxfp4 > 0);
 }
 
