@@ -1,5 +1,5 @@
-// <immintrin.h> without g++ 12's false alarms: its AVX-512 functions start from an undefined register
-// on purpose, which -Wmaybe-uninitialized reports once they are inlined (GCC bug 105593).
+// <immintrin.h> without g++ 12's false alarms: its AVX-512 functions start from an undefined
+// register on purpose, which -Wmaybe-uninitialized reports once they are inlined (GCC bug 105593).
 #pragma once
 
 #if defined(__GNUC__) && !defined(__clang__)

@@ -77,8 +77,8 @@ inline Vec scale_by_pow2(Vec a, Vec n) {
   const __m256i bias = _mm256_set1_epi32(127);
   const __m256i first = _mm256_slli_epi32(_mm256_add_epi32(half, bias), 23);
   const __m256i second = _mm256_slli_epi32(_mm256_add_epi32(rest, bias), 23);
-  return {_mm256_mul_ps(_mm256_mul_ps(a.v, _mm256_castsi256_ps(first)),
-                        _mm256_castsi256_ps(second))};
+  return {
+      _mm256_mul_ps(_mm256_mul_ps(a.v, _mm256_castsi256_ps(first)), _mm256_castsi256_ps(second))};
 }
 /// `yes` where a < b, else `no` (NaN: no).
 inline Vec where_less(Vec a, Vec b, Vec yes, Vec no) {
@@ -128,8 +128,7 @@ inline Wide wide_fma(Vec a, Vec b, Wide sum) {
 }
 inline double wide_sum(Wide sum) {
   const __m256d four = _mm256_add_pd(sum.low, sum.high);
-  const __m128d two =
-      _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+  const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
   return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
 

@@ -7,9 +7,11 @@
 #include "kernels/scalar/ops.h"
 
 namespace trine::kernels::avx512 {
-// clang-format off: each file uses the ones before it.
+// In this order, each alone in its block: a file uses the ones before it.
 #include "kernels/generic/math.inl.h"
+
 #include "kernels/generic/map.inl.h"
+
 #include "kernels/generic/mla.inl.h"
-// clang-format on
+
 }  // namespace trine::kernels::avx512

@@ -1,4 +1,5 @@
-// Sixteen floats in a register: what the files of generic/ are written in, at AVX-512 (F, BW, DQ, VL).
+// Sixteen floats in a register: what the files of generic/ are written in, at AVX-512 (F, BW, DQ,
+// VL).
 #pragma once
 
 #include <stdint.h>
@@ -95,12 +96,12 @@ inline float max_of(Vec a) {
 /// out[i] = sum of the lanes of vector i: the same tree for each, whatever its place.
 inline void sum4(Vec a, Vec b, Vec c, Vec d, float* out) {
   const __m512i pick = _mm512_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12);
-  const __m512 ab = _mm512_add_ps(_mm512_shuffle_f32x4(a.v, b.v, 0x44),
-                                  _mm512_shuffle_f32x4(a.v, b.v, 0xee));
-  const __m512 cd = _mm512_add_ps(_mm512_shuffle_f32x4(c.v, d.v, 0x44),
-                                  _mm512_shuffle_f32x4(c.v, d.v, 0xee));
-  const __m512 four = _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88),
-                                    _mm512_shuffle_f32x4(ab, cd, 0xdd));
+  const __m512 ab =
+      _mm512_add_ps(_mm512_shuffle_f32x4(a.v, b.v, 0x44), _mm512_shuffle_f32x4(a.v, b.v, 0xee));
+  const __m512 cd =
+      _mm512_add_ps(_mm512_shuffle_f32x4(c.v, d.v, 0x44), _mm512_shuffle_f32x4(c.v, d.v, 0xee));
+  const __m512 four =
+      _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
   const __m512 two = _mm512_add_ps(four, _mm512_shuffle_ps(four, four, 0x4e));
   const __m512 one = _mm512_add_ps(two, _mm512_shuffle_ps(two, two, 0xb1));
   _mm_storeu_ps(out, _mm512_castps512_ps128(_mm512_permutexvar_ps(pick, one)));
@@ -124,8 +125,7 @@ inline double wide_sum(Wide sum) {
   const __m512d eight = _mm512_add_pd(sum.low, sum.high);
   const __m256d four =
       _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd(eight, 1));
-  const __m128d two =
-      _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+  const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
   return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
 

@@ -1,9 +1,9 @@
 // Absorbed attention over bf16 latent pages with the BF16 dot product (spec section 6).
 //
-// Queries and probabilities are rounded to bf16 (the sum of the probabilities is taken of the rounded
-// ones), products are summed in fp32. Scores: lanes along the row, two values per lane. Weighted sums:
-// lanes along the values, rows in pairs (2r, 2r+1), ascending. As in generic/mla.inl.h queries share
-// loads and never sums.
+// Queries and probabilities are rounded to bf16 (the sum of the probabilities is taken of the
+// rounded ones), products are summed in fp32. Scores: lanes along the row, two values per lane.
+// Weighted sums: lanes along the values, rows in pairs (2r, 2r+1), ascending. As in
+// generic/mla.inl.h queries share loads and never sums.
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -20,15 +20,32 @@ constexpr int64_t kRowValuesMax = 1024;
 constexpr int64_t kPairs = kMlaPageRows / 2;
 constexpr int64_t kColumns = 32;  ///< values of a row that are summed together
 
+using avx512::abs;
+using avx512::add;
+using avx512::div;
+using avx512::fma;
+using avx512::keep_first;
 using avx512::kLanes;
+using avx512::load;
+using avx512::load_bf16;
+using avx512::max;
+using avx512::max_of;
+using avx512::min;
+using avx512::mul;
+using avx512::round;
+using avx512::scale_by_pow2;
+using avx512::set;
+using avx512::store;
+using avx512::store_bf16;
+using avx512::sub;
+using avx512::sum;
+using avx512::sum4;
 using avx512::Vec;
-// clang-format off: uses the names above.
-using avx512::abs; using avx512::add; using avx512::fma; using avx512::keep_first; using avx512::load;
-using avx512::max; using avx512::max_of; using avx512::min; using avx512::mul; using avx512::round;
-using avx512::scale_by_pow2; using avx512::set; using avx512::store; using avx512::sub;
-using avx512::sum; using avx512::sum4; using avx512::zero; using avx512::div; using avx512::where_less;
+using avx512::where_less;
+using avx512::zero;
+
+// Uses the names above.
 #include "kernels/generic/math.inl.h"
-// clang-format on
 
 /// Queries [first, first + n) at one page.
 struct Group {
@@ -53,7 +70,7 @@ void round_queries(const MlaArgs& args, Group* group) {
     const float* q = args.q + (group->first + i) * args.q_stride;
     uint16_t* rounded = group->q + i * args.row_stride;
     for (int64_t at = 0; at < args.row_stride; at += kLanes) {
-      avx512::store_bf16(rounded + at, load(q + at));
+      store_bf16(rounded + at, load(q + at));
     }
   }
 }
@@ -120,8 +137,8 @@ void online_softmax(const MlaArgs& args, Group* group, int64_t i) {
   uint16_t rounded[kMlaPageRows];
   Vec total = zero();
   for (int64_t row = 0; row < kMlaPageRows; row += kLanes) {
-    avx512::store_bf16(rounded + row, exp(sub(load(scores + row), set(new_max))));
-    total = add(total, avx512::load_bf16(rounded + row));
+    store_bf16(rounded + row, exp(sub(load(scores + row), set(new_max))));
+    total = add(total, load_bf16(rounded + row));
   }
   memcpy(group->p[i], rounded, sizeof(rounded));
   group->keep[i] = exp_of(old_max - new_max);
@@ -145,7 +162,8 @@ void pair_rows(const uint16_t* page, int64_t stride, int64_t rows, PairedRows* p
   }
 }
 
-/// 32 sums in the order of unpacking: columns 0-3, 8-11, 16-19, 24-27 in `low`, the others in `high`.
+/// 32 sums in the order of unpacking: columns 0-3, 8-11, 16-19, 24-27 in `low`, the others in
+/// `high`.
 struct Columns {
   __m512 low;
   __m512 high;
@@ -215,8 +233,8 @@ inline void sum_tile(const PairedRows& paired, const uint32_t (*p)[kPairs], cons
 
 /// Q queries from i on: together over what all of them see, then each alone over the rest.
 template <int Q>
-inline void sum_queries(const MlaArgs& args, const Group& group, int64_t i, const PairedRows& paired,
-                        int64_t column, bool both) {
+inline void sum_queries(const MlaArgs& args, const Group& group, int64_t i,
+                        const PairedRows& paired, int64_t column, bool both) {
   int64_t least = group.count[i];
   int64_t most = least;
   for (int64_t k = i + 1; k < i + Q; ++k) {

@@ -1,4 +1,5 @@
-// Gates, activations and the short convolution (spec sections 2 and 5). No value meets another lane.
+// Gates, activations and the short convolution (spec sections 2 and 5). No value meets another
+// lane.
 
 void short_conv_silu(const ShortConvArgs& args) {
   const int64_t before = args.taps - 1;

@@ -1,8 +1,10 @@
-// KDA of one head (spec section 5; the formulas stand in args.h), for the namespace it is included in.
+// KDA of one head (spec section 5; the formulas stand in args.h), for the namespace it is included
+// in.
 //
-// Tokens of one chunk are computed together, so that the state is streamed once per chunk and not once
-// per token; every number keeps the order of the one-token path: sums over the key axis ascend in one
-// chain (blocks of kKeyBlock: dot products one block after the other), then the open rows ascend.
+// Tokens of one chunk are computed together, so that the state is streamed once per chunk and not
+// once per token; every number keeps the order of the one-token path: sums over the key axis ascend
+// in one chain (blocks of kKeyBlock: dot products one block after the other), then the open rows
+// ascend.
 
 namespace {
 
@@ -37,7 +39,8 @@ struct KeyRow {
   int64_t n;
 };
 
-/// Adds g to the running sum; leaves exp(g) in `decay` and the token's k*D and q*D in `kd` and `qd`.
+/// Adds g to the running sum; leaves exp(g) in `decay` and the token's k*D and q*D in `kd` and
+/// `qd`.
 inline void decay_token(const KeyRow& row, float* open_g, float* decay, float* kd, float* qd) {
   for (int64_t i = 0; i < row.n; i += kLanes) {
     const int64_t left = row.n - i;
@@ -97,7 +100,8 @@ inline void prepare_keys(const KdaArgs& args, const Segment& segment, int64_t be
   }
 }
 
-/// sums[r][j ..] += sum over n keys of decayed[r][i] * state[i][j ..], for R rows and C vectors of j.
+/// sums[r][j ..] += sum over n keys of decayed[r][i] * state[i][j ..], for R rows and C vectors of
+/// j.
 template <int R, int C>
 inline void state_tile(const float (*decayed)[kKeyBlock], const float* state, int64_t stride,
                        int64_t n, float* const* sums, int64_t j, int64_t left) {
@@ -163,7 +167,8 @@ inline void read_state(const KdaArgs& args, const Segment& segment, int64_t begi
   }
 }
 
-/// Turns w = (k*D)^T S into u and completes the output of one token, for C vectors of the value axis.
+/// Turns w = (k*D)^T S into u and completes the output of one token, for C vectors of the value
+/// axis.
 template <int C>
 inline void solve_tile(const KdaArgs& args, const Segment& segment, int64_t t, int64_t j,
                        const Scratch& scratch) {
@@ -213,7 +218,8 @@ inline void solve(const KdaArgs& args, const Segment& segment, const Scratch& sc
   }
 }
 
-/// The state of R keys after the open rows, C vectors of the value axis: D S + sum_s open k_s u_s^T.
+/// The state of R keys after the open rows, C vectors of the value axis: D S + sum_s open k_s
+/// u_s^T.
 struct FoldArgs {
   int64_t head_dim;
   int64_t open_rows;
@@ -342,7 +348,7 @@ void kda(const KdaArgs& args) {
 }
 
 void kda_state(const KdaStateArgs& args) {
-  fold({args.head_dim, args.open_rows, args.state, args.open_k, args.open_u, args.out, args.head_dim,
-        args.head_dim},
+  fold({args.head_dim, args.open_rows, args.state, args.open_k, args.open_u, args.out,
+        args.head_dim, args.head_dim},
        args.open_g);
 }

@@ -1,4 +1,5 @@
-// Walks a row in whole vectors and one part vector, for the namespace it is included in (needs Vec).
+// Walks a row in whole vectors and one part vector, for the namespace it is included in (needs
+// Vec).
 
 namespace {
 

@@ -1,6 +1,6 @@
 // exp, tanh, sigmoid and softplus of a vector, for the namespace it is included in (needs its Vec).
-// Errors are below 2.5 units in the last place (sigmoid and softplus 4); inputs may be anything: the functions
-// saturate at their limits and hand a NaN on.
+// Errors are below 2.5 units in the last place (sigmoid and softplus 4); inputs may be anything:
+// the functions saturate at their limits and hand a NaN on.
 
 namespace {
 

@@ -1,14 +1,15 @@
-// Absorbed attention over latent pages in fp32 (spec section 6), for the namespace it is included in.
+// Absorbed attention over latent pages in fp32 (spec section 6), for the namespace it is included
+// in.
 //
-// A page is visited once for all queries, in groups whose probabilities fit the first cache level. A
-// score is one chain per lane along the row, then the tree of sum4; the weighted sum is one chain per
-// value over the rows, ascending. Queries share loads, never sums: what a query gets does not depend
-// on its neighbours. bf16 rows are widened once for a group.
+// A page is visited once for all queries, in groups whose probabilities fit the first cache level.
+// A score is one chain per lane along the row, then the tree of sum4; the weighted sum is one chain
+// per value over the rows, ascending. Queries share loads, never sums: what a query gets does not
+// depend on its neighbours. bf16 rows are widened once for a group.
 
 namespace {
 
 constexpr int64_t kGroupQueries = 32;
-constexpr int64_t kWideRows = 8;      ///< latent rows widened at a time for scores
+constexpr int64_t kWideRows = 8;       ///< latent rows widened at a time for scores
 constexpr int64_t kWideValues = 1024;  ///< longest bf16 row that is widened
 constexpr int64_t kSumValues = kManyVecs * kLanes;
 
@@ -16,9 +17,9 @@ constexpr int64_t kSumValues = kManyVecs * kLanes;
 struct Group {
   int64_t first;
   int64_t n;
-  int64_t limit;                  ///< most rows that any of them sees
-  int64_t count[kGroupQueries];   ///< rows that each of them sees
-  float keep[kGroupQueries];      ///< exp(old max - new max)
+  int64_t limit;                                     ///< most rows that any of them sees
+  int64_t count[kGroupQueries];                      ///< rows that each of them sees
+  float keep[kGroupQueries];                         ///< exp(old max - new max)
   alignas(64) float p[kGroupQueries][kMlaPageRows];  ///< scores, then probabilities
 };
 
@@ -56,14 +57,15 @@ inline void score_tile(const float* q, int64_t q_stride, const float* rows, int6
 }
 
 /// Scores of the group with rows [row, row + n), n a multiple of 4, which lie at `rows`.
-inline void score_rows(const MlaArgs& args, Group* group, const float* rows, int64_t row, int64_t n) {
+inline void score_rows(const MlaArgs& args, Group* group, const float* rows, int64_t row,
+                       int64_t n) {
   const int64_t values = (args.row_dim + kLanes - 1) / kLanes * kLanes;
   int64_t i = 0;
   for (; i + kScoreQueries <= group->n; i += kScoreQueries) {
     const float* q = args.q + (group->first + i) * args.q_stride;
     for (int64_t r = 0; r < n; r += 4) {
-      score_tile<kScoreQueries>(q, args.q_stride, rows + r * args.row_stride, args.row_stride, values,
-                                group->p + i, row + r);
+      score_tile<kScoreQueries>(q, args.q_stride, rows + r * args.row_stride, args.row_stride,
+                                values, group->p + i, row + r);
     }
   }
   for (; i < group->n; ++i) {
@@ -162,8 +164,8 @@ inline void sum_tile(const ValueRows& rows, const float (*p)[kMlaPageRows], cons
   }
 }
 
-/// Q queries from i on: together over the rows all of them see, then each alone over the rest, so that
-/// a row that a query does not see has no part in its result, whatever it holds.
+/// Q queries from i on: together over the rows all of them see, then each alone over the rest, so
+/// that a row that a query does not see has no part in its result, whatever it holds.
 template <int Q, int C>
 inline void sum_queries(const MlaArgs& args, const Group& group, int64_t i, const ValueRows& rows,
                         int64_t column) {

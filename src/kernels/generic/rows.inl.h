@@ -1,6 +1,6 @@
-// Row-wise kernels: norms, AttnRes, softmax, sums, bf16 (spec sections 2 and 4). Lane i of a row meets
-// lane i of the next vector, then one fixed tree: the order of a sum depends on the row's length only.
-// Sums of squares are held in double, so that no finite row overflows.
+// Row-wise kernels: norms, AttnRes, softmax, sums, bf16 (spec sections 2 and 4). Lane i of a row
+// meets lane i of the next vector, then one fixed tree: the order of a sum depends on the row's
+// length only. Sums of squares are held in double, so that no finite row overflows.
 
 namespace {
 

@@ -46,8 +46,7 @@ void situ(const SituArgs& args) {
   for (int64_t i = 0; i < args.n; ++i) {
     const float g = args.g[i];
     const float u = args.u[i];
-    const float up =
-        args.linear_beta > 0.0F ? args.linear_beta * tanhf(u / args.linear_beta) : u;
+    const float up = args.linear_beta > 0.0F ? args.linear_beta * tanhf(u / args.linear_beta) : u;
     args.y[i] = args.beta * tanhf(g / args.beta) * logistic(g) * up;
   }
 }

@@ -107,9 +107,12 @@ void close_chunk(const KdaArgs& args) {
 void kda(const KdaArgs& args) {
   for (int64_t t = 0; t < args.rows; ++t) {
     const int64_t at = t * args.stride;
-    const Token token = {args.q + at, args.k + at,
-                         args.v + at, args.g + at,
-                         args.beta[t * args.beta_stride], args.out + t * args.out_stride};
+    const Token token = {args.q + at,
+                         args.k + at,
+                         args.v + at,
+                         args.g + at,
+                         args.beta[t * args.beta_stride],
+                         args.out + t * args.out_stride};
     const int64_t slot = (args.position + t) % kKdaChunk;
     float* u = args.open_u + slot * padded(args.head_dim);
     open_row(args, token, slot);
