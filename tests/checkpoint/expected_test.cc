@@ -21,25 +21,38 @@ ModelConfig parse(const json::Value& root) {
 json::Value released_k3() {
   json::Value root = testing::small_k3_config();
   json::Value& text = root.as_object().back().second;
-  const std::pair<const char*, int> values[] = {
-      {"vocab_size", 163840},          {"hidden_size", 7168},           {"num_hidden_layers", 93},
-      {"num_attention_heads", 96},     {"num_key_value_heads", 96},     {"intermediate_size", 33792},
-      {"num_experts", 896},            {"num_experts_per_token", 16},   {"moe_intermediate_size", 3072},
-      {"routed_expert_hidden_size", 3584}, {"q_lora_rank", 1536},       {"kv_lora_rank", 512},
-      {"qk_nope_head_dim", 128},       {"qk_rope_head_dim", 64},        {"v_head_dim", 128},
-      {"attn_res_block_size", 12},     {"first_k_dense_replace", 1}};
+  const std::pair<const char*, int> values[] = {{"vocab_size", 163840},
+                                                {"hidden_size", 7168},
+                                                {"num_hidden_layers", 93},
+                                                {"num_attention_heads", 96},
+                                                {"num_key_value_heads", 96},
+                                                {"intermediate_size", 33792},
+                                                {"num_experts", 896},
+                                                {"num_experts_per_token", 16},
+                                                {"moe_intermediate_size", 3072},
+                                                {"routed_expert_hidden_size", 3584},
+                                                {"q_lora_rank", 1536},
+                                                {"kv_lora_rank", 512},
+                                                {"qk_nope_head_dim", 128},
+                                                {"qk_rope_head_dim", 64},
+                                                {"v_head_dim", 128},
+                                                {"attn_res_block_size", 12},
+                                                {"first_k_dense_replace", 1}};
   for (const auto& [key, value] : values) text.set(key, value);
   json::Value linear = *text.find("linear_attn_config");
   linear.set("num_heads", 96).set("head_dim", 128);
   json::Value kda = json::Value::array();
   json::Value full = json::Value::array();
-  for (int layer = 1; layer <= 93; ++layer) (layer % 4 == 0 || layer == 93 ? full : kda).push(layer);
+  for (int layer = 1; layer <= 93; ++layer)
+    (layer % 4 == 0 || layer == 93 ? full : kda).push(layer);
   linear.set("kda_layers", kda).set("full_attn_layers", full);
   text.set("linear_attn_config", linear);
   Result<json::Value> vision = json::parse(R"({"vt_hidden_size":1024,"vt_intermediate_size":4096,
-    "vt_num_hidden_layers":27,"vt_num_attention_heads":12,"qkv_hidden_size":1536,"mm_hidden_size":1024,
+    "vt_num_hidden_layers":27,"vt_num_attention_heads":12,"qkv_hidden_size":1536,
+    "mm_hidden_size":1024,
     "patch_size":14,"init_pos_emb_height":64,"init_pos_emb_width":64,"merge_kernel_size":[2,2],
-    "text_hidden_size":7168})", "vision");
+    "text_hidden_size":7168})",
+                                           "vision");
   root.set("vision_config", *vision);
   root.set("eos_token_id", 163586);
   return root;
@@ -77,7 +90,8 @@ TEST(Expected, MemoryFormulasGiveTheNumbersOfTheReleases) {
   json::Value linear = *root.find("linear_attn_config");
   json::Value kda = json::Value::array();
   json::Value full = json::Value::array();
-  for (int layer = 1; layer <= 27; ++layer) (layer % 4 == 0 || layer == 27 ? full : kda).push(layer);
+  for (int layer = 1; layer <= 27; ++layer)
+    (layer % 4 == 0 || layer == 27 ? full : kda).push(layer);
   linear.set("kda_layers", kda).set("full_attn_layers", full);
   root.set("linear_attn_config", linear);
   EXPECT_EQ(parse(root).latent_bytes_per_token(2), 8'064);

@@ -17,44 +17,9 @@
 #include "base/json.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/expected.h"
+#include "support/module_coding.h"
 
 namespace trine::testing {
-
-struct RawTensor {
-  std::string dtype;  ///< as spelled in the header
-  std::vector<int64_t> shape;
-  std::string bytes;
-};
-using RawTensors = std::map<std::string, RawTensor>;
-
-/// One safetensors file; tensors lie in the order of their names.
-std::string safetensors_file(const RawTensors& tensors);
-/// u64 length, `header` as it is, then `data`.
-std::string safetensors_raw(const std::string& header, const std::string& data);
-RawTensor float_tensor(DType dtype, std::vector<int64_t> shape, const std::vector<float>& values);
-
-/// How one module is stored.
-struct ModuleCoding {
-  checkpoint::WeightCoding coding = checkpoint::WeightCoding::kPlain;
-  DType dtype = DType::kBf16;       ///< of plain weights
-  DType scale_dtype = DType::kF32;  ///< of integer and fp8 codings
-  int64_t group = 0;                ///< inputs per scale of integer codings; 0 = one per output
-  bool per_tensor = false;          ///< one scale in all
-  bool blocks = false;              ///< fp8: 128x128
-  bool zero_point = false;
-  bool g_idx = false;      ///< shuffled group numbers
-  bool scale_inv = false;  ///< fp8: the scale's name is weight_scale_inv
-};
-ModuleCoding plain(DType dtype);
-ModuleCoding bf16();
-ModuleCoding mxfp4();
-ModuleCoding nvfp4();
-ModuleCoding mxfp8();
-ModuleCoding int4(int64_t group);
-ModuleCoding int8_packed(int64_t group);
-ModuleCoding int8();
-ModuleCoding fp8();
-ModuleCoding fp8_blocks();
 
 /// Configs of a few layers: KDA and MLA, dense and MoE; latent not hidden/2, heads that differ.
 json::Value small_k3_config();
@@ -82,14 +47,11 @@ class CheckpointBuilder {
   void write(const std::string& folder, int shards = 1) const;
 
  private:
-  friend class ModuleWriter;
   void add_module(const std::string& module, int64_t out, int64_t in, const ModuleCoding& coding);
   void describe_codings();
-  float normal();
-  uint64_t random();
 
   json::Value config_;
-  uint64_t state_;
+  TestRandom random_;
   Choice choice_;
   RawTensors tensors_;
   std::map<std::string, std::vector<float>> values_;
