@@ -39,9 +39,9 @@ struct LoadOptions {
   int64_t prefill_chunk = 512;  ///< tokens per forward pass, a multiple of 64
   bool allow_paging = false;    ///< load even when the plan exceeds the memory available
   bool scan_scales = true;
-  std::string isa;              ///< "" = best; else "scalar", "avx2", "avx512", "avx512_bf16", "amx"
+  std::string isa = {};         ///< "" = best; else "scalar", "avx2", "avx512", "avx512_bf16", "amx"
   /// Called from the loading thread: bytes done, bytes in all.
-  std::function<void(int64_t done, int64_t total)> progress;
+  std::function<void(int64_t done, int64_t total)> progress = {};
 };
 
 /// Memory of a loaded model, from closed forms (toolkit/inspect prints the same numbers).
@@ -110,7 +110,7 @@ class Sequence {
   struct PrefillOptions {
     bool all_logits = false;                 ///< logits of every id, else of the last one
     Trace* trace = nullptr;
-    std::function<bool(int64_t done)> progress;  ///< after each chunk; false cancels (kCancelled)
+    std::function<bool(int64_t done)> progress = {};  ///< after each chunk; false cancels (kCancelled)
   };
   /// Appends ids. Logits [ids or 1][vocab_size]. Errors: kInvalidArgument (id out of range, empty),
   /// kOutOfMemory (context full), kNotFinite (names the first layer where it appears; the sequence must
