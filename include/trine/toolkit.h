@@ -14,7 +14,7 @@ namespace trine {
 
 struct InspectOptions {
   bool scan = true;        ///< read all scales
-  bool checksums = false;  ///< sha256 of every file; compared with hub cache names where they carry one
+  bool checksums = false;  ///< sha256 of every file; compared with hub cache names that carry one
   std::string isa;
 };
 struct InspectReport {
@@ -31,7 +31,7 @@ enum class SynthContent {
 };
 struct SynthOptions {
   std::string like;        ///< take the shape of this checkpoint's config (weights not needed), or
-  std::string shape_json;  ///< a shape file's text: {"preset": "tiny"|"mini"|"k3"|..., config overrides}
+  std::string shape_json;  ///< a shape file's text: {"preset": "tiny"|"mini"|"k3", overrides}
   std::string out;         ///< folder to create
   uint64_t seed = 1;
   int64_t shard_bytes = int64_t{4} << 30;
@@ -49,7 +49,8 @@ struct LogitsOptions {
 };
 /// F32 tensors logits [T,V] and, with `layers`, layers [L,T,d], router_ids [n_moe,T,k],
 /// kda_state [n_kda,H,K,V], mla_rows [n_mla,T,r+dr]; the ids and the settings are in the metadata.
-Status write_logits(const std::string& folder, std::span<const int32_t> ids, const LogitsOptions& options);
+Status write_logits(const std::string& folder, std::span<const int32_t> ids,
+                    const LogitsOptions& options);
 
 struct VerifyReport {
   std::string json;
@@ -68,8 +69,8 @@ struct VerifyOptions {
 Result<VerifyReport> verify(const std::string& folder, const std::string& against,
                             const VerifyOptions& options);
 /// The same with the ids of the file.
-Result<VerifyReport> verify(const std::string& folder, const std::string& against, const LoadOptions& load,
-                            double tolerance);
+Result<VerifyReport> verify(const std::string& folder, const std::string& against,
+                            const LoadOptions& load, double tolerance);
 
 struct BenchOptions {
   LoadOptions load;
@@ -79,6 +80,7 @@ struct BenchOptions {
   int64_t decode_tokens = 32;
   int repeats = 3;
   bool busy = true;  ///< also measure beside a busy process on every core
+  int64_t read_bytes = int64_t{1} << 30;  ///< read to measure the bandwidth; far above the caches
   std::function<void(const std::string& line)> progress;
 };
 struct BenchReport {

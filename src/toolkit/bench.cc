@@ -29,8 +29,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kReadBytesMax = int64_t{1} << 30;
-constexpr int64_t kReadBytesMin = int64_t{64} << 20;
+constexpr int64_t kReadBytesMin = int64_t{16} << 20;
 constexpr int64_t kFirstPrompt = 16;
 // A repeat of a row that took longer than this is not repeated again.
 constexpr double kLongSeconds = 45;
@@ -54,6 +53,7 @@ Status check_sizes(const BenchOptions& options) {
   for (const int64_t n : options.batches)
     if (n < 1) return refuse("batches must be positive");
   if (options.decode_tokens < 1) return refuse("decode_tokens must be positive");
+  if (options.read_bytes < kReadBytesMin) return refuse("read_bytes must be at least 16 MiB");
   if (options.repeats < 1) return refuse("repeats must be positive");
   return Status();
 }
@@ -216,7 +216,7 @@ class Bench {
 
   Status make_meter() {
     const int64_t bytes =
-        std::clamp(memory_limit().available_bytes / 8, kReadBytesMin, kReadBytesMax);
+        std::clamp(memory_limit().available_bytes / 8, kReadBytesMin, options_.read_bytes);
     TRINE_ASSIGN_OR_RETURN(auto meter, PeakMeter::create(isa_, model_->threads(), bytes));
     meter_ = std::make_unique<PeakMeter>(std::move(meter));
     return Status();

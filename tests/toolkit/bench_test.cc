@@ -103,6 +103,7 @@ TEST(Bench, TheReportHasExactlyTheDocumentedKeys) {
   options.decode_tokens = 2;
   options.repeats = 1;
   options.load.prefill_chunk = 64;
+  options.read_bytes = int64_t{16} << 20;
   int lines = 0;
   options.progress = [&lines](const std::string&) { ++lines; };
   const auto report = bench(nano(), options);
@@ -142,6 +143,7 @@ TEST(Bench, ASingleStepTouchesWhatTheConfigImplies) {
   options.repeats = 1;
   options.busy = false;
   options.load.isa = "scalar";
+  options.read_bytes = int64_t{16} << 20;
   const auto report = bench(nano(), options);
   ASSERT_TRUE(report.ok()) << report.status().to_string();
   const auto root = json::parse(report->json, "report");
