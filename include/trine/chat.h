@@ -29,7 +29,7 @@ Result<RenderedPrompt> render_chat(const Tokenizer& tokenizer, const std::string
 
 struct ToolCall {
   std::string name;
-  std::string arguments;        ///< JSON object text, keys in generated order
+  std::string arguments;  ///< JSON object text, keys in generated order
   /// `arguments` is not a JSON object: the raw text of a <json> element, a call that was cut off,
   /// or one that gives a key twice. Do not execute it.
   bool arguments_are_text = false;
@@ -57,12 +57,14 @@ class ChatParser {
       kReasoningWasContent
     };
     Kind kind = Kind::kContent;
-    std::string text;     ///< the piece of reasoning / content / argument JSON; whole UTF-8 characters only
-    int tool_index = 0;   ///< 0-based call
-    std::string name;     ///< tool events: function name
+    std::string
+        text;  ///< the piece of reasoning / content / argument JSON; whole UTF-8 characters only
+    int tool_index = 0;               ///< 0-based call
+    std::string name;                 ///< tool events: function name
     bool arguments_are_text = false;  ///< kToolCallEnd: as in ToolCall
   };
-  /// `thinking`: the prompt ended with an open think channel. The tokenizer must outlive the parser.
+  /// `thinking`: the prompt ended with an open think channel. The tokenizer must outlive the
+  /// parser.
   ChatParser(const Tokenizer& tokenizer, bool thinking);
   ~ChatParser();
   ChatParser(ChatParser&&) noexcept;

@@ -25,8 +25,8 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
 
   int64_t vocab_size() const;
-  /// Ids of text; linear time. Bytes that are not UTF-8 are treated as U+FFFD would be split, and keep
-  /// their bytes. With `special`, spelled control tokens become control ids; without, never.
+  /// Ids of text; linear time. Bytes that are not UTF-8 are treated as U+FFFD would be split, and
+  /// keep their bytes. With `special`, spelled control tokens become control ids; without, never.
   std::vector<int32_t> encode(std::string_view text, bool special = false) const;
   /// Concatenated bytes of the ids; unknown ids are kInvalidArgument.
   Result<std::string> decode_bytes(std::span<const int32_t> ids) const;

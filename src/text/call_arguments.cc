@@ -13,7 +13,8 @@ std::string CallArguments::begin_argument(const std::string& key, const std::str
   mode_ = Mode::kArguments;
   // A repeated key is passed on (readers of JSON take the last) and makes the whole mere text.
   if (!keys_.insert(key).second) keys_repeat_ = true;
-  is_string_ = type != "number" && type != "boolean" && type != "null" && type != "object" && type != "array";
+  is_string_ = type != "number" && type != "boolean" && type != "null" && type != "object" &&
+               type != "array";
   out += json::quote(key) + ":";
   if (is_string_) out += '"';
   return out;

@@ -22,7 +22,8 @@ const Value* given(const Value& object, std::string_view key) {
   return value == nullptr || value->is_null() ? nullptr : value;
 }
 
-Status read_string(const Value& object, const char* key, const std::string& where, std::string* out) {
+Status read_string(const Value& object, const char* key, const std::string& where,
+                   std::string* out) {
   const Value* value = given(object, key);
   if (value == nullptr) return Status();
   if (!value->is_string())

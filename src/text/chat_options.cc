@@ -15,8 +15,9 @@ constexpr std::string_view kEffortRule =
     "\"low\", \"medium\", \"high\", \"max\", \"none\" (no thinking) or null (no effort message)";
 
 Status bad(std::string_view key, const json::Value& found, std::string_view expected) {
-  return Status(Code::kInvalidArgument, "options." + std::string(key) + ": found " + json::dump(found) +
-                                            ", expected " + std::string(expected));
+  return Status(Code::kInvalidArgument, "options." + std::string(key) + ": found " +
+                                            json::dump(found) + ", expected " +
+                                            std::string(expected));
 }
 
 Status read_bool(std::string_view key, const json::Value& value, bool* out) {
@@ -30,7 +31,8 @@ Status read_bool(std::string_view key, const json::Value& value, bool* out) {
 Status read_effort(const json::Value& value, ChatOptions* out) {
   out->thinking_effort.clear();
   if (value.is_null()) return Status();
-  if (!value.is_string() || value.as_string().empty()) return bad("thinking_effort", value, kEffortRule);
+  if (!value.is_string() || value.as_string().empty())
+    return bad("thinking_effort", value, kEffortRule);
   out->thinking_effort = value.as_string();
   return Status();
 }
@@ -71,9 +73,10 @@ Status find_schema(const json::Value& options, ChatOptions* out) {
       if (nested != nullptr && nested->find(key) != nullptr) schema = nested->find(key);
   }
   if (schema == nullptr || schema->is_null())
-    return Status(Code::kInvalidArgument,
-                  "options.response_format: \"json_schema\" needs a schema, in json_schema.schema or in "
-                  "options.response_schema");
+    return Status(
+        Code::kInvalidArgument,
+        "options.response_format: \"json_schema\" needs a schema, in json_schema.schema or in "
+        "options.response_schema");
   out->response_schema = *schema;
   return Status();
 }
@@ -109,7 +112,8 @@ Result<ChatOptions> ChatOptions::parse(const json::Value& options) {
   ChatOptions out;
   if (options.is_null()) return out;
   if (!options.is_object())
-    return Status(Code::kInvalidArgument, "options: found " + json::dump(options) + ", expected an object");
+    return Status(Code::kInvalidArgument,
+                  "options: found " + json::dump(options) + ", expected an object");
   for (const auto& [key, value] : options.as_object())
     TRINE_RETURN_IF_ERROR(read_option(key, value, &out));
   TRINE_RETURN_IF_ERROR(find_schema(options, &out));

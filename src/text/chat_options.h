@@ -13,10 +13,10 @@ namespace trine {
 struct ChatOptions {
   bool add_generation_prompt = true;
   bool thinking = true;
-  std::string thinking_effort = "max";                 ///< empty: no effort message
-  std::string tool_choice;                             ///< "required", "none" or empty
-  std::string response_format;                         ///< "json_object", "json_schema" or empty
-  json::Value response_schema;                         ///< of json_schema
+  std::string thinking_effort = "max";  ///< empty: no effort message
+  std::string tool_choice;              ///< "required", "none" or empty
+  std::string response_format;          ///< "json_object", "json_schema" or empty
+  json::Value response_schema;          ///< of json_schema
   std::optional<std::vector<std::string>> image_prompts;
 
   /// `options` may be null. Unknown keys and values are refused by name.

@@ -22,8 +22,9 @@ Result<ControlTokens> ControlTokens::parse(std::string_view config_json, int32_t
   out.spellings_.resize(kControlSlots);
   const json::Value* added = config.find("added_tokens_decoder");
   if (added == nullptr || !added->is_object())
-    return Status(Code::kCorrupt, where + ": added_tokens_decoder is missing or no object; expected "
-                                          "{id: {\"content\": spelling}}, fetch the file again");
+    return Status(Code::kCorrupt, where +
+                                      ": added_tokens_decoder is missing or no object; expected "
+                                      "{id: {\"content\": spelling}}, fetch the file again");
   for (const auto& [key, token] : added->as_object()) {
     const json::Value* content = token.find("content");
     if (content == nullptr || !content->is_string())
@@ -39,7 +40,8 @@ Result<ControlTokens> ControlTokens::parse(std::string_view config_json, int32_t
   return out;
 }
 
-Status ControlTokens::add(const std::string& key, const std::string& spelling, const std::string& where) {
+Status ControlTokens::add(const std::string& key, const std::string& spelling,
+                          const std::string& where) {
   const std::string place = where + ": added_tokens_decoder[" + json::quote(key) + "]: ";
   int32_t id = -1;
   const auto [stop, code] = std::from_chars(key.data(), key.data() + key.size(), id);
@@ -48,13 +50,15 @@ Status ControlTokens::add(const std::string& key, const std::string& spelling, c
   if (!contains(id))
     return Status(Code::kCorrupt, place + "control ids are " + std::to_string(base_) + ".." +
                                       std::to_string(base_ + kControlSlots - 1) + ", above the " +
-                                      std::to_string(base_) + " ranks of tiktoken.model; do the two "
+                                      std::to_string(base_) +
+                                      " ranks of tiktoken.model; do the two "
                                       "files belong together?");
   if (spelling.empty() || spelling.size() > kSpellingBytesMax)
     return Status(Code::kCorrupt, place + "a spelling of " + std::to_string(spelling.size()) +
                                       " bytes, expected 1.." + std::to_string(kSpellingBytesMax));
   std::string& slot = spellings_[static_cast<size_t>(id - base_)];
-  if (!slot.empty()) return Status(Code::kCorrupt, place + "id " + std::to_string(id) + " appears twice");
+  if (!slot.empty())
+    return Status(Code::kCorrupt, place + "id " + std::to_string(id) + " appears twice");
   slot = spelling;
   return Status();
 }

@@ -22,11 +22,14 @@ class ControlTokens {
 
   /// Spellings from tokenizer_config.json's added_tokens_decoder; other slots are
   /// <|reserved_token_ID|>. Ids count from `base`, the number of ranks.
-  static Result<ControlTokens> parse(std::string_view config_json, int32_t base, const std::string& where);
+  static Result<ControlTokens> parse(std::string_view config_json, int32_t base,
+                                     const std::string& where);
 
   int32_t base() const { return base_; }
   bool contains(int32_t id) const { return id >= base_ && id < base_ + kControlSlots; }
-  const std::string& spelling(int32_t id) const { return spellings_[static_cast<size_t>(id - base_)]; }
+  const std::string& spelling(int32_t id) const {
+    return spellings_[static_cast<size_t>(id - base_)];
+  }
   /// The id of a spelling, -1 if there is none.
   int32_t find(std::string_view spelling) const;
   /// The longest spelling that `text` starts with; id -1 if there is none.

@@ -7,7 +7,8 @@
 // - text outside every element is content (blanks between elements are not);
 // - text directly inside a call that has no arguments yet is taken for its <json> element;
 // - <|close|>response where reasoning was never closed: what looked like reasoning was the answer;
-// - a call that the output stops in keeps its arguments as text, so that nobody executes half a call.
+// - a call that the output stops in keeps its arguments as text, so that nobody executes half a
+// call.
 #include <utility>
 
 #include "text/call_arguments.h"
@@ -43,13 +44,13 @@ struct ChatParser::Impl {
   int32_t eot;
   int32_t eos;
   Place place;
-  bool think_is_assumed;       // the prompt opened <think>, the model has not touched it
-  bool tools_closed = false;   // a call after that is text
-  bool loose_text = false;     // text outside the elements has begun
+  bool think_is_assumed;      // the prompt opened <think>, the model has not touched it
+  bool tools_closed = false;  // a call after that is text
+  bool loose_text = false;    // text outside the elements has begun
   bool ended = false;
-  Head head = Head::kNone;     // within a tag
+  Head head = Head::kNone;  // within a tag
   std::string head_text;
-  std::string blanks;          // outside the elements, not yet known to belong to text
+  std::string blanks;  // outside the elements, not yet known to belong to text
   Utf8Stream utf8;
   CallArguments arguments;
   ParsedMessage message;
@@ -58,7 +59,8 @@ struct ChatParser::Impl {
   // ---- what goes out ----
 
   void emit(Kind kind, std::string text) {
-    if (text.empty() && (kind == Kind::kReasoning || kind == Kind::kContent || kind == Kind::kToolArguments))
+    if (text.empty() &&
+        (kind == Kind::kReasoning || kind == Kind::kContent || kind == Kind::kToolArguments))
       return;
     if (kind == Kind::kReasoning) message.reasoning += text;
     if (kind == Kind::kContent) message.content += text;
@@ -67,7 +69,8 @@ struct ChatParser::Impl {
     Event event;
     event.kind = kind;
     event.text = std::move(text);
-    if (kind == Kind::kToolCallBegin || kind == Kind::kToolArguments || kind == Kind::kToolCallEnd) {
+    if (kind == Kind::kToolCallBegin || kind == Kind::kToolArguments ||
+        kind == Kind::kToolCallEnd) {
       event.tool_index = static_cast<int>(message.tool_calls.size()) - 1;
       event.name = message.tool_calls.back().name;
       event.arguments_are_text = message.tool_calls.back().arguments_are_text;
@@ -159,7 +162,8 @@ struct ChatParser::Impl {
       case Tag::Name::kArgument:
         if (!in_call() || !arguments.accepts_argument()) return false;
         end_argument();
-        emit(Kind::kToolArguments, arguments.begin_argument(tag.attribute("key"), tag.attribute("type")));
+        emit(Kind::kToolArguments,
+             arguments.begin_argument(tag.attribute("key"), tag.attribute("type")));
         place = Place::kArgument;
         return true;
       case Tag::Name::kJson:

@@ -32,12 +32,14 @@ XtmlTokens XtmlTokens::of(const Tokenizer& tokenizer) {
 
 Result<PromptBuilder> PromptBuilder::make(const Tokenizer& tokenizer) {
   const XtmlTokens tokens = XtmlTokens::of(tokenizer);
-  for (const auto& [id, spelling] : {std::pair(tokens.open, kOpen), std::pair(tokens.close, kClose),
-                                     std::pair(tokens.sep, kSep), std::pair(tokens.end_of_msg, kEndOfMsg)})
+  for (const auto& [id, spelling] :
+       {std::pair(tokens.open, kOpen), std::pair(tokens.close, kClose), std::pair(tokens.sep, kSep),
+        std::pair(tokens.end_of_msg, kEndOfMsg)})
     if (id < 0)
-      return Status(Code::kUnsupported, "this tokenizer has no control token " + std::string(spelling) +
-                                            ", so its model was not trained on the XTML chat format; "
-                                            "give it a raw prompt instead");
+      return Status(Code::kUnsupported,
+                    "this tokenizer has no control token " + std::string(spelling) +
+                        ", so its model was not trained on the XTML chat format; "
+                        "give it a raw prompt instead");
   return PromptBuilder(tokenizer, tokens);
 }
 

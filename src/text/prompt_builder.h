@@ -41,7 +41,8 @@ class PromptBuilder {
   RenderedPrompt take() { return std::move(prompt_); }
 
  private:
-  PromptBuilder(const Tokenizer& tokenizer, XtmlTokens tokens) : tokenizer_(&tokenizer), tokens_(tokens) {}
+  PromptBuilder(const Tokenizer& tokenizer, XtmlTokens tokens)
+      : tokenizer_(&tokenizer), tokens_(tokens) {}
   void control(int32_t id);
   void encode(std::string_view text, bool special);
 

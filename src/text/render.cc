@@ -24,7 +24,8 @@ constexpr std::string_view kNewToolsIntro =
     "You have access to all existing and extended tools.\n"
     "Here are the specs for the extended tools.\n\n";
 constexpr std::string_view kEffortIntro =
-    "`thinking_effort` guides on how much to think in your thinking channel (not including the response "
+    "`thinking_effort` guides on how much to think in your thinking channel (not including the "
+    "response "
     "channel), supported values include `low`, `medium`, `high`, and `max`.\n"
     "Now the system is invoked with `thinking_effort=";
 constexpr std::string_view kRawJsonRule =
@@ -54,7 +55,8 @@ class Renderer {
       : out_(std::move(builder)), options_(std::move(options)) {}
 
   Result<RenderedPrompt> render(const Value* tools, const std::vector<ChatMessage>& messages) {
-    if (tools != nullptr) system_note("tool-declare", std::string(kToolsIntro) + json_block(*tools));
+    if (tools != nullptr)
+      system_note("tool-declare", std::string(kToolsIntro) + json_block(*tools));
     if (!options_.thinking_effort.empty())
       system_note("thinking-effort", std::string(kEffortIntro) + options_.thinking_effort + "`.");
     for (const ChatMessage& m : messages) message(m);
@@ -67,7 +69,8 @@ class Renderer {
     if (images_ != prompts)
       return Status(Code::kInvalidArgument,
                     "options.image_prompts: " + std::to_string(prompts) + " prompts for " +
-                        std::to_string(images_) + " images; expected one for each image part and each " +
+                        std::to_string(images_) +
+                        " images; expected one for each image part and each " +
                         std::string(kImagePlaceholder) + " in text");
     return out_.take();
   }
@@ -140,7 +143,9 @@ class Renderer {
   }
 
   void tool_result(const ChatMessage& m) {
-    out_.open("message", {{"role", "tool"}, {"tool", m.tool.value_or("")}, {"index", std::to_string(++result_index_)}});
+    out_.open("message", {{"role", "tool"},
+                          {"tool", m.tool.value_or("")},
+                          {"index", std::to_string(++result_index_)}});
     content(m.content);
     end_message();
   }
@@ -157,7 +162,8 @@ class Renderer {
   // Text of the conversation; with image prompts, placeholders in it stand for images.
   void text(std::string_view text) {
     if (options_.image_prompts) {
-      for (size_t at = text.find(kImagePlaceholder); at != text.npos; at = text.find(kImagePlaceholder)) {
+      for (size_t at = text.find(kImagePlaceholder); at != text.npos;
+           at = text.find(kImagePlaceholder)) {
         out_.text(text.substr(0, at));
         image();
         text.remove_prefix(at + kImagePlaceholder.size());
@@ -184,10 +190,12 @@ class Renderer {
                   "The system is invoked with `tool_choice=none`.\n"
                   "You MUST NOT call any tools in the next message.");
     if (options_.response_format.empty()) return;
-    std::string body = "The system is invoked with `response_format=" + options_.response_format + "`.\n";
+    std::string body =
+        "The system is invoked with `response_format=" + options_.response_format + "`.\n";
     body += kRawJsonRule;
     if (options_.response_format == "json_schema")
-      body += "\nThe JSON data must match the following schema:\n" + json_block(options_.response_schema);
+      body += "\nThe JSON data must match the following schema:\n" +
+              json_block(options_.response_schema);
     system_note("response-format", body);
   }
 
@@ -209,11 +217,13 @@ Result<RenderedPrompt> render_chat(const Tokenizer& tokenizer, const std::string
       return Status(Code::kInvalidArgument, "chat request: unknown key " + json::quote(key) +
                                                 "; known are messages, tools, options");
   const Value* messages = request->find("messages");
-  if (messages == nullptr) return Status(Code::kInvalidArgument, "chat request: messages is missing");
+  if (messages == nullptr)
+    return Status(Code::kInvalidArgument, "chat request: messages is missing");
   const Value* tools = request->find("tools");
   if (tools != nullptr && tools->is_null()) tools = nullptr;
   if (tools != nullptr && !tools->is_array())
-    return Status(Code::kInvalidArgument, "tools: found " + json::dump(*tools) + ", expected an array");
+    return Status(Code::kInvalidArgument,
+                  "tools: found " + json::dump(*tools) + ", expected an array");
   if (tools != nullptr && tools->as_array().empty()) tools = nullptr;
   const Value* given_options = request->find("options");
   TRINE_ASSIGN_OR_RETURN(ChatOptions options,

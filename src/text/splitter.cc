@@ -38,8 +38,8 @@ size_t skip_contraction(const Scan& scan, size_t at) {
   const char first = lower(at + 1);
   if (first == 's' || first == 't' || first == 'm' || first == 'd') return at + 2;
   const char second = lower(at + 2);
-  const bool is_pair = ((first == 'r' || first == 'v') && second == 'e') ||
-                       (first == 'l' && second == 'l');
+  const bool is_pair =
+      ((first == 'r' || first == 'v') && second == 'e') || (first == 'l' && second == 'l');
   return is_pair ? at + 3 : at;
 }
 

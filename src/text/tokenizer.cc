@@ -62,15 +62,18 @@ Result<Tokenizer> Tokenizer::load(const std::string& folder) {
   const std::string prefix = folder.empty() || folder.ends_with('/') ? folder : folder + "/";
   TRINE_ASSIGN_OR_RETURN(const std::string ranks,
                          read_file(prefix + kVocabularyFile, kVocabularyFileBytesMax));
-  TRINE_ASSIGN_OR_RETURN(const std::string config, read_file(prefix + kConfigFile, kConfigFileBytesMax));
+  TRINE_ASSIGN_OR_RETURN(const std::string config,
+                         read_file(prefix + kConfigFile, kConfigFileBytesMax));
   return parse(ranks, config, prefix);
 }
 
-Result<Tokenizer> Tokenizer::parse(std::string_view tiktoken_model, std::string_view tokenizer_config,
-                                   const std::string& where) {
-  TRINE_ASSIGN_OR_RETURN(Vocabulary vocabulary, Vocabulary::parse(tiktoken_model, where + kVocabularyFile));
-  TRINE_ASSIGN_OR_RETURN(ControlTokens control, ControlTokens::parse(tokenizer_config, vocabulary.size(),
-                                                                     where + kConfigFile));
+Result<Tokenizer> Tokenizer::parse(std::string_view tiktoken_model,
+                                   std::string_view tokenizer_config, const std::string& where) {
+  TRINE_ASSIGN_OR_RETURN(Vocabulary vocabulary,
+                         Vocabulary::parse(tiktoken_model, where + kVocabularyFile));
+  TRINE_ASSIGN_OR_RETURN(
+      ControlTokens control,
+      ControlTokens::parse(tokenizer_config, vocabulary.size(), where + kConfigFile));
   TRINE_ASSIGN_OR_RETURN(UnicodeClasses classes, UnicodeClasses::build());
   return Tokenizer(
       std::make_unique<Impl>(Impl{std::move(vocabulary), std::move(control), std::move(classes)}));
@@ -116,11 +119,14 @@ Result<std::string> Tokenizer::decode(std::span<const int32_t> ids) const {
 
 std::string_view Tokenizer::token_bytes(int32_t id) const {
   if (is_control(id)) return impl_->control.spelling(id);
-  return id < 0 || id >= impl_->vocabulary.size() ? std::string_view() : impl_->vocabulary.bytes(id);
+  return id < 0 || id >= impl_->vocabulary.size() ? std::string_view()
+                                                  : impl_->vocabulary.bytes(id);
 }
 
 bool Tokenizer::is_control(int32_t id) const { return impl_->control.contains(id); }
 
-int32_t Tokenizer::control_id(std::string_view spelling) const { return impl_->control.find(spelling); }
+int32_t Tokenizer::control_id(std::string_view spelling) const {
+  return impl_->control.find(spelling);
+}
 
 }  // namespace trine

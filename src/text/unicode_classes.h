@@ -1,4 +1,5 @@
-// The character classes of the release's split pattern (spec section 9), one byte for each code point.
+// The character classes of the release's split pattern (spec section 9), one byte for each code
+// point.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ constexpr uint32_t kReplacementCharacter = 0xFFFD;
 
 struct Utf8Char {
   uint32_t code = kReplacementCharacter;
-  uint32_t bytes = 1;       ///< length in the text, >= 1
+  uint32_t bytes = 1;  ///< length in the text, >= 1
   bool valid = false;
   bool incomplete = false;  ///< invalid only because the text ends here
 };

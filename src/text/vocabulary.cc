@@ -59,8 +59,7 @@ bool append_base64(std::string_view text, std::string* out) {
 std::string shown(std::string_view text) {
   constexpr size_t kShownMax = 40;
   std::string out;
-  for (const char c : text.substr(0, kShownMax))
-    out += c >= 0x20 && c < 0x7F ? c : '?';
+  for (const char c : text.substr(0, kShownMax)) out += c >= 0x20 && c < 0x7F ? c : '?';
   return "'" + out + (text.size() > kShownMax ? "...'" : "'");
 }
 
@@ -101,10 +100,12 @@ class VocabularyReader {
 
   Status add(std::string_view text, int64_t line) {
     const size_t blank = text.find(' ');
-    if (blank == std::string_view::npos) return error(line, "found " + shown(text) + " without a rank");
+    if (blank == std::string_view::npos)
+      return error(line, "found " + shown(text) + " without a rank");
     const size_t offset = bytes_.size();
     if (!append_base64(text.substr(0, blank), &bytes_))
-      return error(line, "found " + shown(text.substr(0, blank)) + ", which is not base64 of a token");
+      return error(line,
+                   "found " + shown(text.substr(0, blank)) + ", which is not base64 of a token");
     const std::string_view number = text.substr(blank + 1);
     int64_t rank = -1;
     const auto [stop, code] = std::from_chars(number.data(), number.data() + number.size(), rank);
@@ -148,17 +149,18 @@ class VocabularyReader {
     for (int32_t rank = 0; rank < v.size(); ++rank) {
       Vocabulary::Slot* slot = v.slot_for(v.bytes(rank));
       if (slot->rank >= 0)
-        return error(lines_[static_cast<size_t>(rank)],
-                     "rank " + std::to_string(rank) + " has the same bytes as rank " +
-                         std::to_string(slot->rank));
+        return error(lines_[static_cast<size_t>(rank)], "rank " + std::to_string(rank) +
+                                                            " has the same bytes as rank " +
+                                                            std::to_string(slot->rank));
       slot->rank = rank;
       v.longest_ = std::max(v.longest_, v.bytes(rank).size());
     }
     for (int byte = 0; byte < 256; ++byte) {
       const char c = static_cast<char>(byte);
       if (v.find(std::string_view(&c, 1)) < 0)
-        return Status(Code::kCorrupt, where_ + ": no token for the single byte " + std::to_string(byte) +
-                                          " among " + std::to_string(v.size()) +
+        return Status(Code::kCorrupt, where_ + ": no token for the single byte " +
+                                          std::to_string(byte) + " among " +
+                                          std::to_string(v.size()) +
                                           "; all 256 are needed, fetch the file again");
     }
     return std::move(vocabulary_);

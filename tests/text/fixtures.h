@@ -13,7 +13,9 @@
 
 namespace trine::test {
 
-inline std::string source_path(const std::string& path) { return std::string(TRINE_SOURCE_DIR) + "/" + path; }
+inline std::string source_path(const std::string& path) {
+  return std::string(TRINE_SOURCE_DIR) + "/" + path;
+}
 
 inline std::string slurp(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

@@ -46,11 +46,21 @@ TEST(Splitter, CapitalsBeforeSmallLettersStayTogetherAndThoseAfterDoNot) {
 
 TEST(Splitter, TheCapitalsGiveBackToTheLastLetterOfBothSets) {
   // U+00AA is Lo: both sets. The first alternative ends right after it, although capitals follow.
-  EXPECT_EQ(split("A\xC2\xAA" "BC"), (Pieces{"A\xC2\xAA", "BC"}));
-  EXPECT_EQ(split("A\xC2\xAA" "Bc"), (Pieces{"A\xC2\xAA" "Bc"}));
+  EXPECT_EQ(split("A\xC2\xAA"
+                  "BC"),
+            (Pieces{"A\xC2\xAA", "BC"}));
+  EXPECT_EQ(split("A\xC2\xAA"
+                  "Bc"),
+            (Pieces{"A\xC2\xAA"
+                    "Bc"}));
   // A combining mark is a prefix, a capital and a small letter at once.
-  EXPECT_EQ(split("\xCC\x81" "A"), (Pieces{"\xCC\x81", "A"}));
-  EXPECT_EQ(split("\xCC\x81" "Ab"), (Pieces{"\xCC\x81" "Ab"}));
+  EXPECT_EQ(split("\xCC\x81"
+                  "A"),
+            (Pieces{"\xCC\x81", "A"}));
+  EXPECT_EQ(split("\xCC\x81"
+                  "Ab"),
+            (Pieces{"\xCC\x81"
+                    "Ab"}));
 }
 
 TEST(Splitter, ContractionsStayWithTheirWordInAnyCase) {
@@ -63,7 +73,9 @@ TEST(Splitter, ContractionsStayWithTheirWordInAnyCase) {
 }
 
 TEST(Splitter, HanRunsStandAlone) {
-  EXPECT_EQ(split("ab\xE4\xBD\xA0\xE5\xA5\xBD" "c"), (Pieces{"ab", "\xE4\xBD\xA0\xE5\xA5\xBD", "c"}));
+  EXPECT_EQ(split("ab\xE4\xBD\xA0\xE5\xA5\xBD"
+                  "c"),
+            (Pieces{"ab", "\xE4\xBD\xA0\xE5\xA5\xBD", "c"}));
   // U+3007 is a number and Han: it goes with Han in front and with digits after them.
   EXPECT_EQ(split("\xE3\x80\x87\xE4\xBD\xA0"), (Pieces{"\xE3\x80\x87\xE4\xBD\xA0"}));
   EXPECT_EQ(split("1\xE3\x80\x87"), (Pieces{"1\xE3\x80\x87"}));
@@ -88,8 +100,10 @@ TEST(Splitter, BlanksEndAtTheLastLineBreakOrLeaveOneForTheWord) {
 
 TEST(Splitter, IllFormedBytesAreSplitAsTheReplacementCharacterIs) {
   const std::string r = "\xEF\xBF\xBD";
-  EXPECT_EQ(split("a " + r + "bc " + r + "!1" + r + r), (Pieces{"a", " " + r, "bc", " " + r + "!", "1", r + r}));
-  EXPECT_EQ(split("a \xFF" "bc \xE2\x82!1\xFE\xF0\x9F"),
+  EXPECT_EQ(split("a " + r + "bc " + r + "!1" + r + r),
+            (Pieces{"a", " " + r, "bc", " " + r + "!", "1", r + r}));
+  EXPECT_EQ(split("a \xFF"
+                  "bc \xE2\x82!1\xFE\xF0\x9F"),
             (Pieces{"a", " \xFF", "bc", " \xE2\x82!", "1", "\xFE\xF0\x9F"}));
 }
 
@@ -107,7 +121,10 @@ TEST(Splitter, SeparatorsOfAsciiCountAsBlanksForTheCutOnly) {
   const std::string text = repeat(" ", kRunCharsMax) + "\x1C" + "x";
   decode_chunk(classes(), text, &chunk);
   EXPECT_EQ(stretch_end(chunk, 0), kRunCharsMax);
-  EXPECT_EQ(split("\x1C" "x"), (Pieces{"\x1C" "x"}));
+  EXPECT_EQ(split("\x1C"
+                  "x"),
+            (Pieces{"\x1C"
+                    "x"}));
 }
 
 TEST(Splitter, ChunksHoldAFixedNumberOfCharacters) {
@@ -127,7 +144,9 @@ TEST(UnicodeClasses, CharactersNewerThanTheLibraryAreKnown) {
 
 TEST(Utf8, OneReplacementForEachMaximalPart) {
   const std::string r = "\xEF\xBF\xBD";
-  EXPECT_EQ(replace_invalid_utf8("a\xE2\x80" "e"), "a" + r + "e");
+  EXPECT_EQ(replace_invalid_utf8("a\xE2\x80"
+                                 "e"),
+            "a" + r + "e");
   EXPECT_EQ(replace_invalid_utf8("\xF0\x9F\x98"), r);
   EXPECT_EQ(replace_invalid_utf8("\xED\xA0\x80"), r + r + r);  // a surrogate
   EXPECT_EQ(replace_invalid_utf8("\xC0\xAF\xFF"), r + r + r);
@@ -136,13 +155,15 @@ TEST(Utf8, OneReplacementForEachMaximalPart) {
 }
 
 TEST(Utf8, AStreamGivesTheSameWhereverItIsCut) {
-  const std::string bytes = "x\xE4\xBD\xA0\xF0\x9F\x98\x80\xE2\x82!\xF0\x9F\xC3\xA9\xFF\xED\xA0\x80\xF0\x9F";
+  const std::string bytes =
+      "x\xE4\xBD\xA0\xF0\x9F\x98\x80\xE2\x82!\xF0\x9F\xC3\xA9\xFF\xED\xA0\x80\xF0\x9F";
   const std::string whole = replace_invalid_utf8(bytes);
   for (size_t a = 0; a <= bytes.size(); ++a)
     for (size_t b = a; b <= bytes.size(); ++b) {
       Utf8Stream stream;
       std::string out;
-      for (const auto& part : {bytes.substr(0, a), bytes.substr(a, b - a), bytes.substr(b)}) stream.push(part, &out);
+      for (const auto& part : {bytes.substr(0, a), bytes.substr(a, b - a), bytes.substr(b)})
+        stream.push(part, &out);
       stream.finish(&out);
       EXPECT_EQ(out, whole) << a << " " << b;
     }

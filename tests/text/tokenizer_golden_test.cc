@@ -27,7 +27,8 @@ std::string sha256_of(const std::vector<int32_t>& ids) {
 }
 
 std::string from_base64(const std::string& text) {
-  static const std::string kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  static const std::string kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;
   uint32_t held = 0;
   int bits = 0;
@@ -47,7 +48,8 @@ TEST(TokenizerGolden, EveryCaseHasTheIdsOfTheReference) {
   for (const json::Value& c : file.find("cases")->as_array()) {
     const std::string& text = c.find("text")->as_string();
     EXPECT_EQ(golden_tokenizer().encode(text), ids_of(*c.find("ids"))) << json::quote(text);
-    EXPECT_EQ(golden_tokenizer().encode(text, true), ids_of(*c.find("ids_special"))) << json::quote(text);
+    EXPECT_EQ(golden_tokenizer().encode(text, true), ids_of(*c.find("ids_special")))
+        << json::quote(text);
   }
 }
 
@@ -78,19 +80,21 @@ TEST(TokenizerGolden, DecodingGivesTheBytesAndTheText) {
   }
 }
 
-// tokenizer_more.json: random mixes of scripts, blanks, contractions and control spellings, with the
-// ids that tiktoken 0.14 gives them under both committed vocabularies.
+// tokenizer_more.json: random mixes of scripts, blanks, contractions and control spellings, with
+// the ids that tiktoken 0.14 gives them under both committed vocabularies.
 TEST(TokenizerGolden, RandomMixesHaveTheIdsOfTheReferenceUnderBothVocabularies) {
   const json::Value file = read_json("tests/text/tokenizer_more.json");
   for (const char* folder : {"tests/golden/tok", "models/k3-nano"}) {
-    const Tokenizer& t = std::string(folder) == "models/k3-nano" ? nano_tokenizer() : golden_tokenizer();
+    const Tokenizer& t =
+        std::string(folder) == "models/k3-nano" ? nano_tokenizer() : golden_tokenizer();
     const json::Value* cases = file.find(folder);
     ASSERT_NE(cases, nullptr);
     ASSERT_GE(cases->as_array().size(), 300u);
     for (const json::Value& c : cases->as_array()) {
       const std::string& text = c.find("text")->as_string();
       EXPECT_EQ(t.encode(text), ids_of(*c.find("ids"))) << folder << " " << json::quote(text);
-      EXPECT_EQ(t.encode(text, true), ids_of(*c.find("ids_special"))) << folder << " " << json::quote(text);
+      EXPECT_EQ(t.encode(text, true), ids_of(*c.find("ids_special")))
+          << folder << " " << json::quote(text);
     }
   }
 }

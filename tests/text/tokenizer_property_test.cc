@@ -11,11 +11,42 @@ namespace trine::test {
 namespace {
 
 std::string random_text(std::mt19937* random, size_t pieces) {
-  static const std::vector<std::string> kPieces = {
-      " ", "  ", "\n", "\r\n", "\t", "a", "Ab", "ABC", "don't", "'s", "'LL", "1", "23", "4567", "!", "...",
-      "\xE4\xBD\xA0", "\xE3\x80\x85", "\xF0\x9F\x98\x80", "\xCC\x81", "\xC5\xBF", "\xC2\xA0", "\x1C",
-      "<|open|>", "<|end_of_msg|>", "[EOS]", "<|reserved_token_1800|>", "<|op", std::string(1, '\0'),
-      "\xFF", "\xC3", "\xE2\x82", "\xF0\x9F", "\xED\xA0\x80", "\xC0\xAF", "\xF4\x90\x80\x80"};
+  static const std::vector<std::string> kPieces = {" ",
+                                                   "  ",
+                                                   "\n",
+                                                   "\r\n",
+                                                   "\t",
+                                                   "a",
+                                                   "Ab",
+                                                   "ABC",
+                                                   "don't",
+                                                   "'s",
+                                                   "'LL",
+                                                   "1",
+                                                   "23",
+                                                   "4567",
+                                                   "!",
+                                                   "...",
+                                                   "\xE4\xBD\xA0",
+                                                   "\xE3\x80\x85",
+                                                   "\xF0\x9F\x98\x80",
+                                                   "\xCC\x81",
+                                                   "\xC5\xBF",
+                                                   "\xC2\xA0",
+                                                   "\x1C",
+                                                   "<|open|>",
+                                                   "<|end_of_msg|>",
+                                                   "[EOS]",
+                                                   "<|reserved_token_1800|>",
+                                                   "<|op",
+                                                   std::string(1, '\0'),
+                                                   "\xFF",
+                                                   "\xC3",
+                                                   "\xE2\x82",
+                                                   "\xF0\x9F",
+                                                   "\xED\xA0\x80",
+                                                   "\xC0\xAF",
+                                                   "\xF4\x90\x80\x80"};
   std::uniform_int_distribution<size_t> pick(0, kPieces.size() - 1);
   std::string text;
   for (size_t i = 0; i < pieces; ++i) text += kPieces[pick(*random)];
@@ -62,8 +93,10 @@ TEST(TokenizerProperty, EachOfThe256ControlTokensSurvivesARoundTrip) {
 
 TEST(TokenizerProperty, TheSlotsOfTheSpecHaveTheirSpellings) {
   const std::vector<std::pair<int32_t, const char*>> slots = {
-      {0, "[BOS]"}, {1, "[EOS]"}, {2, "<|end_of_msg|>"}, {3, "<|open|>"}, {4, "<|close|>"}, {5, "<|sep|>"},
-      {8, nullptr}, {9, "[EOT]"}, {18, "<|media_begin|>"}, {21, "<|media_pad|>"}, {255, "[PAD]"}};
+      {0, "[BOS]"},          {1, "[EOS]"},     {2, "<|end_of_msg|>"},
+      {3, "<|open|>"},       {4, "<|close|>"}, {5, "<|sep|>"},
+      {8, nullptr},          {9, "[EOT]"},     {18, "<|media_begin|>"},
+      {21, "<|media_pad|>"}, {255, "[PAD]"}};
   for (const Tokenizer* t : {&golden_tokenizer(), &nano_tokenizer()}) {
     const auto base = static_cast<int32_t>(t->vocab_size() - 256);
     for (const auto& [slot, spelling] : slots) {
@@ -83,8 +116,10 @@ TEST(TokenizerProperty, AControlTokenIsFoundAfterAnyCharacter) {
 
 // A run of a million: quadratic work would take hours, so that finishing is the assertion.
 TEST(TokenizerProperty, AMillionOfOneCharacterTakesLinearTime) {
-  for (const char* piece : {"a", "A", " ", "\n", "7", "!", "\t", "\xE4\xBD\xA0", "\xF0\x9F\x98\x80", "\xFF",
-                            "\xE2\x82", "<", "<|", "\xCC\x81", "'", "\xC2\xAA", "aA", " \n", "\xC2\xAA" "A"}) {
+  for (const char* piece : {"a", "A", " ", "\n", "7", "!", "\t", "\xE4\xBD\xA0", "\xF0\x9F\x98\x80",
+                            "\xFF", "\xE2\x82", "<", "<|", "\xCC\x81", "'", "\xC2\xAA", "aA", " \n",
+                            "\xC2\xAA"
+                            "A"}) {
     const std::string text = repeat(piece, 1000000);
     for (const bool special : {false, true}) {
       if (special && *piece != '<') continue;  // only these begin a control spelling

@@ -11,14 +11,16 @@ namespace trine::test {
 namespace {
 
 std::string base64_of_byte(int byte) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  static constexpr char kDigits[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   return {kDigits[byte >> 2], kDigits[(byte & 3) << 4], '=', '='};
 }
 
 // All single bytes, ranks 0..255, each line ended by `ending`.
 std::string bytes_only(const std::string& ending = "\n") {
   std::string file;
-  for (int byte = 0; byte < 256; ++byte) file += base64_of_byte(byte) + " " + std::to_string(byte) + ending;
+  for (int byte = 0; byte < 256; ++byte)
+    file += base64_of_byte(byte) + " " + std::to_string(byte) + ending;
   return file;
 }
 
@@ -52,7 +54,8 @@ TEST(Vocabulary, RefusesLinesThatAreNotATokenAndARank) {
   expect_refused(bytes_only() + "Y=I= 256\n", {"line 257", "base64"});
   expect_refused(bytes_only() + "==== 256\n", {"line 257", "base64"});
   expect_refused(bytes_only() + " 256\n", {"line 257", "base64"});
-  for (const char* rank : {"", "-1", "x", "256 ", "25 6", "+256", "99999999999999999999", "0x100", "2.5"})
+  for (const char* rank :
+       {"", "-1", "x", "256 ", "25 6", "+256", "99999999999999999999", "0x100", "2.5"})
     expect_refused(bytes_only() + "YWI= " + rank + "\n", {"line 257", "rank"});
   expect_refused(std::string(100, '\0'), {"line 1", "without a rank"});
 }
@@ -89,16 +92,20 @@ TEST(ControlTokens, RefusesConfigsThatDoNotFitTheVocabulary) {
   expect_config_refused("{}", {"added_tokens_decoder"});
   expect_config_refused(R"({"added_tokens_decoder": [1]})", {"added_tokens_decoder"});
   expect_config_refused(R"({"added_tokens_decoder": {"x": {"content": "a"}}})", {"\"x\"", "no id"});
-  expect_config_refused(R"({"added_tokens_decoder": {"256": {"content": 1}}})", {"\"256\"", "content"});
-  expect_config_refused(R"({"added_tokens_decoder": {"256": {"content": ""}}})", {"\"256\"", "0 bytes"});
+  expect_config_refused(R"({"added_tokens_decoder": {"256": {"content": 1}}})",
+                        {"\"256\"", "content"});
+  expect_config_refused(R"({"added_tokens_decoder": {"256": {"content": ""}}})",
+                        {"\"256\"", "0 bytes"});
   expect_config_refused(R"({"added_tokens_decoder": {"255": {"content": "a"}}})", {"256..511"});
   expect_config_refused(R"({"added_tokens_decoder": {"512": {"content": "a"}}})", {"256..511"});
-  expect_config_refused(R"({"added_tokens_decoder": {"256": {"content": "a"}, "257": {"content": "a"}}})",
-                        {"\"a\"", "two ids"});
-  expect_config_refused(R"({"added_tokens_decoder": {"256": {"content": "<|reserved_token_300|>"}}})",
-                        {"two ids"});
-  expect_config_refused(R"({"added_tokens_decoder": {"256": {"content": "a"}, "0256": {"content": "b"}}})",
-                        {"twice"});
+  expect_config_refused(
+      R"({"added_tokens_decoder": {"256": {"content": "a"}, "257": {"content": "a"}}})",
+      {"\"a\"", "two ids"});
+  expect_config_refused(
+      R"({"added_tokens_decoder": {"256": {"content": "<|reserved_token_300|>"}}})", {"two ids"});
+  expect_config_refused(
+      R"({"added_tokens_decoder": {"256": {"content": "a"}, "0256": {"content": "b"}}})",
+      {"twice"});
 }
 
 TEST(ControlTokens, FindsTheLongestSpelling) {
