@@ -1,73 +1,42 @@
 #include "checkpoint/audit.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <map>
 #include <utility>
 
 #include "checkpoint/expected.h"
+#include "checkpoint/tensor_names.h"
 
 namespace trine::checkpoint {
 namespace {
 
 constexpr const char* kGetAgain = "incomplete download or conversion: get the file that holds it";
 
-bool is_residual_name(std::string_view name) {
-  return name.ends_with("_res_norm.weight") || name.ends_with("_res_proj.weight");
-}
-
-bool is_vision_name(std::string_view name) {
-  return name.starts_with("vision_tower.") || name.starts_with("mm_projector.");
-}
-
-/// Tensors that belong to other uses of a checkpoint and change nothing here.
-bool is_ignorable(std::string_view name) {
-  constexpr std::array<std::string_view, 10> kSuffixes{".input_scale",
-                                                       ".input_zero_point",
-                                                       ".input_global_scale",
-                                                       ".output_scale",
-                                                       ".k_scale",
-                                                       ".v_scale",
-                                                       ".q_scale",
-                                                       "rotary_emb.inv_freq",
-                                                       ".k_proj.output_scale",
-                                                       ".v_proj.output_scale"};
-  return std::any_of(kSuffixes.begin(), kSuffixes.end(),
-                     [name](std::string_view suffix) { return name.ends_with(suffix); });
-}
-
 class Audit {
  public:
-  Audit(const AuditInput& input, Findings* findings)
-      : in_(input), findings_(findings), used_(input.table.all().size(), false) {}
+  Audit(const AuditInput& input, std::vector<ShapeClaim>* claims, Findings* findings)
+      : in_(input), claims_(claims), findings_(findings), used_(input.table.all().size(), false) {}
 
   void run() {
     find_duplicates();
     Findings walk;
     Findings* const all = std::exchange(findings_, &walk);
-    const bool vision = any_name(is_vision_name);
-    const bool residual = any_name(is_residual_name);
+    FeatureNames names;
+    for (const TensorInfo& tensor : in_.table.all()) names.see(tensor.name);
     for_each_expected(in_.config, [&](const ExpectedTensor& expected) {
-      if (expected.role == Role::kVision && !vision) return;
-      if (is_residual_name(expected.name) && !residual) return;
+      if (expected.role == Role::kVision && !names.vision) return;
+      if (is_residual_name(expected.name) && names.residual_count == 0) return;
       check(expected);
     });
     findings_ = all;
     if (matched_ == 0 && !in_.table.all().empty()) return report_other_layout();
     for (Finding& finding : walk) add_finding(findings_, std::move(finding));
-    check_features(vision, residual);
+    check_features(in_.config, names, findings_);
     report_extras();
     check_index();
   }
 
  private:
-  using Test = bool (*)(std::string_view);
-  bool any_name(Test test) const {
-    const auto& all = in_.table.all();
-    return std::any_of(all.begin(), all.end(),
-                       [test](const TensorInfo& t) { return test(t.name); });
-  }
   const std::string& file_of(const TensorInfo& tensor) const {
     return in_.files[static_cast<size_t>(tensor.file)];
   }
@@ -127,6 +96,7 @@ class Audit {
     if (expected.role == Role::kRouter && parts.weight != nullptr &&
         shape_accepted(in_.config, expected, parts.weight->shape))
       size.in = parts.weight->shape[1];
+    if (parts.shape != nullptr) claims_->push_back({parts.shape, size});
     Linear linear;
     in_.resolver.resolve(module, parts, size, &linear, findings_);
   }
@@ -159,63 +129,21 @@ class Audit {
     return first;
   }
 
-  void check_features(bool vision, bool residual) {
-    const ModelConfig& c = in_.config;
-    const std::string key =
-        c.layout == Layout::kK3 ? "text_config.attn_res_block_size" : "attn_res_block_size";
-    if (residual && !c.attn_res_block_size) {
-      int64_t count = 0;
-      std::string example;
-      for (size_t i = 0; i < used_.size(); ++i) {
-        const TensorInfo& tensor = in_.table.all()[i];
-        if (used_[i] || !is_residual_name(tensor.name)) continue;
-        used_[i] = true;
-        if (count++ == 0) example = tensor.name;
-      }
-      add(Severity::kError, "feature-undeclared", "config.json", key,
-          "nothing, while " + std::to_string(count) + " tensors of attention residuals exist (" +
-              example + ", ...)",
-          "the block size that these tensors were trained with",
-          "set " + key + " in config.json (look for a misspelt key)");
-    }
-    if (!residual && c.attn_res_block_size)
-      add(Severity::kError, "feature-without-tensors", "config.json", key,
-          std::to_string(*c.attn_res_block_size) +
-              ", while no tensor *_res_norm.weight or *_res_proj.weight exists",
-          "the tensors of attention residuals in every layer",
-          "take config.json and weights from the same release");
-    if (!vision && c.has_vision)
-      add(Severity::kNote, "vision-absent", "config.json", "vision_config",
-          "a vision tower without tensors", "vision_tower.* and mm_projector.*",
-          "the text model runs without them");
-  }
-
-  bool is_mtp(std::string_view name) const {
-    if (in_.config.num_nextn_predict_layers == 0) return false;
-    const std::string layers = in_.config.tensor_prefix() + "model.layers.";
-    if (!name.starts_with(layers)) return name.find("mtp.") != std::string_view::npos;
-    name.remove_prefix(layers.size());
-    int64_t layer = -1;
-    std::from_chars(name.data(), name.data() + name.size(), layer);
-    return layer >= in_.config.num_hidden_layers &&
-           layer < in_.config.num_hidden_layers + in_.config.num_nextn_predict_layers;
-  }
-
   void report_extras() {
     for (size_t i = 0; i < used_.size(); ++i) {
       if (used_[i]) continue;
       const TensorInfo& tensor = in_.table.all()[i];
+      if (!in_.config.attn_res_block_size && is_residual_name(tensor.name)) continue;
+      if (!in_.config.vision && is_vision_name(tensor.name))
+        continue;  // check_features() named them
       const std::string what =
           std::string(dtype_name(tensor.dtype)) + " " + shape_text(tensor.shape);
-      if (is_ignorable(tensor.name))
+      if (is_ignorable_name(tensor.name))
         add(Severity::kNote, "ignored-tensor", file_of(tensor), tensor.name, what, "",
             "not needed: activations are not quantised");
-      else if (is_mtp(tensor.name))
+      else if (is_mtp_name(in_.config, tensor.name))
         add(Severity::kNote, "mtp-ignored", file_of(tensor), tensor.name, what, "",
             "multi-token prediction is not used");
-      else if (is_vision_name(tensor.name) && in_.config.has_vision && !in_.config.vision)
-        add(Severity::kNote, "vision-ignored", file_of(tensor), tensor.name, what, "",
-            "not used for text");
       else if (!in_.index.usable || !is_stray_file(tensor.file))
         add(Severity::kError, "extra-tensor", file_of(tensor), tensor.name, what,
             "no such tensor, by config.json", "take config.json and weights from the same release");
@@ -305,6 +233,7 @@ class Audit {
   }
 
   const AuditInput& in_;
+  std::vector<ShapeClaim>* claims_;
   Findings* findings_;
   std::vector<bool> used_;
   std::map<int32_t, bool> stray_;
@@ -313,6 +242,8 @@ class Audit {
 
 }  // namespace
 
-void audit_tensors(const AuditInput& input, Findings* findings) { Audit(input, findings).run(); }
+void audit_tensors(const AuditInput& input, std::vector<ShapeClaim>* claims, Findings* findings) {
+  Audit(input, claims, findings).run();
+}
 
 }  // namespace trine::checkpoint

@@ -4,6 +4,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/linear_resolver.h"
+#include "checkpoint/scan.h"
 #include "checkpoint/shard_index.h"
 #include "checkpoint/tensor_table.h"
 
@@ -18,6 +19,10 @@ struct AuditInput {
   const std::string& index_name;
 };
 
-void audit_tensors(const AuditInput& input, Findings* findings);
+/// Appends to `claims` what each weight_shape has to say.
+void audit_tensors(const AuditInput& input, std::vector<ShapeClaim>* claims, Findings* findings);
+/// The names alone, before any weight is downloaded.
+void audit_index_names(const ModelConfig& config, const ShardIndex& index,
+                       const std::string& index_name, Findings* findings);
 
 }  // namespace trine::checkpoint

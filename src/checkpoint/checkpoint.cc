@@ -23,8 +23,8 @@ namespace {
 const std::string kConfigName = "config.json";
 const std::string kGenerationName = "generation_config.json";
 const std::string kIndexName = "model.safetensors.index.json";
-constexpr int64_t kConfigBytesMax = 16 << 20;
-constexpr int64_t kIndexBytesMax = 512 << 20;  ///< K3's has 60 MB
+constexpr int64_t kConfigBytesMax = 8 << 20;
+constexpr int64_t kIndexBytesMax = 256 << 20;  ///< K3's has 60 MB
 constexpr int64_t kFindingsInMessage = 20;     ///< of one kind
 
 }  // namespace
@@ -72,15 +72,17 @@ Status Checkpoint::Impl::read(const TensorInfo& tensor, int64_t offset, void* ou
 }
 
 Status Checkpoint::Impl::open_config(const Folder& listing) {
-  if (!listing.has(kConfigName))
+  if (!listing.has_file(kConfigName))
     return {Code::kNotFound, listing.path +
                                  ": no config.json; expected a checkpoint folder with config.json "
                                  "and *.safetensors; download it from the release"};
   TRINE_ASSIGN_OR_RETURN(const std::string text,
                          read_file(listing.file(kConfigName), kConfigBytesMax));
-  TRINE_ASSIGN_OR_RETURN(const json::Value root, json::parse(text, kConfigName));
+  Result<json::Value> parsed_root = json::parse(text, kConfigName);
+  if (!parsed_root.ok()) return {Code::kCorrupt, parsed_root.status().message()};
+  const json::Value& root = *parsed_root;
   json::Value generation;
-  if (listing.has(kGenerationName)) {
+  if (listing.has_file(kGenerationName)) {
     Result<std::string> more = read_file(listing.file(kGenerationName), kConfigBytesMax);
     Result<json::Value> parsed = more.ok() ? json::parse(*more, kGenerationName) : more.status();
     if (parsed.ok())
@@ -96,13 +98,20 @@ Status Checkpoint::Impl::open_config(const Folder& listing) {
   const json::Value* inner = root.find("text_config");
   const json::Value* outer = root.find("quantization_config");
   const json::Value* nested = inner != nullptr ? inner->find("quantization_config") : nullptr;
-  quant = QuantConfig::parse(nested != nullptr && !nested->is_null() ? nested : outer, kConfigName,
-                             &findings);
+  const auto given = [](const json::Value* v) { return v != nullptr && !v->is_null(); };
+  if (given(nested) && given(outer) && json::dump(*nested) != json::dump(*outer))
+    add_finding(&findings, {.kind = "config-contradiction",
+                            .file = kConfigName,
+                            .tensor = "quantization_config",
+                            .found = "two that differ, in text_config and at the top level",
+                            .expected = "one of them",
+                            .action = "take config.json from the release of these weights"});
+  quant = QuantConfig::parse(given(nested) ? nested : outer, kConfigName, &findings);
   return {};
 }
 
 void Checkpoint::Impl::open_index(const Folder& listing) {
-  if (!listing.has(kIndexName)) {
+  if (!listing.has_file(kIndexName)) {
     if (listing.shards.size() > 1)
       add_finding(&findings,
                   {.severity = Severity::kNote,
@@ -146,26 +155,26 @@ void Checkpoint::Impl::open_shards(const Folder& listing) {
 }
 
 void Checkpoint::Impl::audit(const Folder& listing, const OpenOptions& options) {
+  const bool config_usable = std::none_of(findings.begin(), findings.end(), [](const Finding& f) {
+    return f.severity == Severity::kError && f.file == kConfigName;
+  });
   if (listing.shards.empty()) {
+    if (index.usable && config_usable) audit_index_names(config, index, kIndexName, &findings);
     explain_no_shards(listing, &findings);
     return;
   }
-  check_side_files(listing, &findings);
+  check_side_files(listing, config_usable ? config.vocab_size : 0, &findings);
   if (index.usable)
     find_missing_files(listing, index, &findings);
   else
     find_missing_numbers(listing, &findings);
-  const bool config_usable =
-      std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
-        return finding.severity == Severity::kError && finding.file == kConfigName;
-      });
   const LinearResolver linear_resolver = resolver();
+  std::vector<ShapeClaim> claims;
   if (config_usable)
-    audit_tensors({config, table, linear_resolver, index, names, kIndexName}, &findings);
-  if (options.scan_scales && !has_errors(findings)) {
-    scan_values(table, linear_resolver, names, reader(), &findings);
-    scanned = true;
-  }
+    audit_tensors({config, table, linear_resolver, index, names, kIndexName}, &claims, &findings);
+  if (!options.scan_scales) return;
+  scan_values({table, linear_resolver, files, claims, reader()}, &findings);
+  scanned = true;
 }
 
 Checkpoint::Checkpoint(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -35,7 +35,7 @@ class Parser {
     c_.layout = nested_ ? Layout::kK3 : Layout::kKimiLinear;
     if (!check_architecture()) return c_;
     read_trunk();
-    read_layer_kinds(&linear_attn_, &c_);
+    if (layers_known_) read_layer_kinds(&linear_attn_, &c_);
     if (c_.kda_layer_count() > 0 || linear_attn_.has("num_heads")) read_kda();
     if (c_.mla_layer_count() > 0) read_mla();
     read_ffn();
@@ -90,7 +90,13 @@ class Parser {
 
   void read_trunk() {
     c_.hidden_size = text_.required_count("hidden_size", {});
-    c_.num_hidden_layers = text_.required_count("num_hidden_layers", {1, kLayersMax});
+    const Bounds layers{1, kLayersMax};
+    layers_known_ = text_.optional_count("num_hidden_layers", layers).has_value();
+    c_.num_hidden_layers = 1;
+    c_.is_kda.assign(1, false);
+    if (layers_known_) c_.num_hidden_layers = text_.count("num_hidden_layers", layers, 1);
+    if (!text_.has("num_hidden_layers"))
+      text_.add("config-missing", "num_hidden_layers", "nothing", "a whole number");
     c_.vocab_size = text_.required_count("vocab_size", {});
     if (!text_.has("rms_norm_eps"))
       text_.add("config-missing", "rms_norm_eps", "nothing", "a number");
@@ -285,6 +291,7 @@ class Parser {
   ConfigReader text_;
   ConfigReader linear_attn_;
   ModelConfig c_;
+  bool layers_known_ = false;
 };
 
 }  // namespace

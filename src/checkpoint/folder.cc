@@ -7,12 +7,15 @@
 #include <set>
 #include <system_error>
 
+#include "platform/file.h"
+
 namespace trine::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".safetensors";
+constexpr const char* kRanksName = "tiktoken.model";
 constexpr size_t kNamesMax = 200'000;
 constexpr size_t kNumbersListed = 20;
 
@@ -51,6 +54,11 @@ std::string list_text(const std::vector<int64_t>& numbers) {
 
 bool Folder::has(const std::string& name) const {
   return std::binary_search(names.begin(), names.end(), name);
+}
+
+bool Folder::has_file(const std::string& name) const {
+  std::error_code error;
+  return has(name) && fs::is_regular_file(file(name), error);
 }
 
 Result<Folder> list_folder(const std::string& path, Findings* findings) {
@@ -148,7 +156,24 @@ void explain_no_shards(const Folder& folder, Findings* findings) {
   note("", "no shard at all", "the weights are not downloaded yet");
 }
 
-void check_side_files(const Folder& folder, Findings* findings) {
+// Ranks are lines; control tokens take 256 ids above them (spec section 9).
+void check_tokenizer_size(const Folder& folder, int64_t vocab_size, Findings* findings) {
+  constexpr int64_t kBytesMax = 64 << 20;
+  constexpr int64_t kControlTokens = 256;
+  const Result<std::string> text = read_file(folder.file(kRanksName), kBytesMax);
+  if (!text.ok()) return;  // the tokenizer says so when it is needed
+  int64_t ranks = std::count(text->begin(), text->end(), '\n');
+  if (!text->empty() && text->back() != '\n') ++ranks;
+  if (ranks + kControlTokens <= vocab_size) return;
+  add_finding(findings,
+              {.kind = "tokenizer-vocab",
+               .file = kRanksName,
+               .found = std::to_string(ranks) + " ranks and 256 control tokens",
+               .expected = "at most vocab_size = " + std::to_string(vocab_size) + " of config.json",
+               .action = "take tokenizer and config from the same release"});
+}
+
+void check_side_files(const Folder& folder, int64_t vocab_size, Findings* findings) {
   if (!folder.has("generation_config.json"))
     add_finding(findings, {.severity = Severity::kNote,
                            .kind = "side-file",
@@ -156,10 +181,11 @@ void check_side_files(const Folder& folder, Findings* findings) {
                            .found = "no such file",
                            .expected = "the release's file",
                            .action = "config.json alone says where generation ends"});
-  const bool ranks = folder.has("tiktoken.model");
-  const bool config = folder.has("tokenizer_config.json");
+  const bool ranks = folder.has_file(kRanksName);
+  const bool config = folder.has_file("tokenizer_config.json");
+  if (ranks && vocab_size > 0) check_tokenizer_size(folder, vocab_size, findings);
   if (ranks && config) return;
-  const std::string missing = ranks ? "tokenizer_config.json" : "tiktoken.model";
+  const std::string missing = ranks ? "tokenizer_config.json" : kRanksName;
   const bool none = !ranks && !config;
   add_finding(
       findings,

@@ -1,6 +1,7 @@
 // What lies in a checkpoint folder, before anything is opened.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct Folder {
   std::vector<std::string> names;   ///< of everything in it, sorted
   std::vector<std::string> shards;  ///< *.safetensors that are files (or links to files), sorted
   bool has(const std::string& name) const;
+  bool has_file(const std::string& name) const;  ///< a regular file or a link to one
   std::string file(const std::string& name) const { return path + "/" + name; }
 };
 
@@ -27,7 +29,7 @@ void find_missing_numbers(const Folder& folder, Findings* findings);
 void find_missing_files(const Folder& folder, const ShardIndex& index, Findings* findings);
 /// Notes for a folder without weights: pytorch files, GGUF, shards in a sub-folder.
 void explain_no_shards(const Folder& folder, Findings* findings);
-/// tokenizer and generation files.
-void check_side_files(const Folder& folder, Findings* findings);
+/// Tokenizer and generation files; the tokenizer must fit into vocab_size (0 = not known).
+void check_side_files(const Folder& folder, int64_t vocab_size, Findings* findings);
 
 }  // namespace trine::checkpoint

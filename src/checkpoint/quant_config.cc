@@ -49,6 +49,28 @@ ModuleMatcher make_matcher(const std::string& text, const std::string& key, cons
   return matcher;
 }
 
+// Rotated or sparse weights: reading them as they are would give a wrong model.
+void refuse_other_compression(const json::Value& root, const std::string& file,
+                              Findings* findings) {
+  const json::Value* transform = root.find("transform_config");
+  const json::Value* groups = transform != nullptr ? transform->find("config_groups") : nullptr;
+  const json::Value* sparsity = root.find("sparsity_config");
+  const std::string sparse = sparsity != nullptr ? text_of(*sparsity, "format") : "";
+  const bool rotated = groups != nullptr && groups->is_object() && !groups->as_object().empty();
+  const auto refuse = [&](const char* key, std::string found, const char* expected) {
+    add_finding(findings, {.kind = "feature-unsupported",
+                           .file = file,
+                           .tensor = std::string(kRoot) + "." + key,
+                           .found = std::move(found),
+                           .expected = expected,
+                           .action = "use a checkpoint that is quantised only"});
+  };
+  if (rotated)
+    refuse("transform_config", "weights to be transformed while running", "no transforms");
+  if (!sparse.empty() && sparse != "dense")
+    refuse("sparsity_config.format", json::quote(sparse), "\"dense\"");
+}
+
 }  // namespace
 
 void QuantConfig::add_targets(const json::Value* list, const std::string& key,
@@ -132,6 +154,7 @@ QuantConfig QuantConfig::parse(const json::Value* value, const std::string& file
            "\"compressed-tensors\" or \"fp8\"");
     return config;
   }
+  refuse_other_compression(*value, file, findings);
   config.default_format_ = text_of(*value, "format");
   const json::Value* groups = value->find("config_groups");
   if (groups != nullptr && groups->is_object()) {

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kLengthBytes = 8;
 constexpr size_t kRankMax = 16;
+constexpr size_t kTensorsMax = 8'000'000;  ///< of all files together; K3 has 497,220
 constexpr const char* kDownloadAgain = "download this file again";
 
 class HeaderParser {
@@ -32,15 +33,21 @@ class HeaderParser {
     std::string name;
     cursor_.enter_object();
     while (cursor_.next_key(&name)) {
+      if (tensors_->size() >= kTensorsMax) {
+        add("too-many-tensors", name, "more than 8000000 tensors", "a checkpoint of this family");
+        lost_ = true;
+        break;
+      }
       if (name == "__metadata__")
         metadata();
       else
         tensor(name);
     }
-    if (!cursor_.failed() && !cursor_.at_end())
+    if (!lost_ && !cursor_.failed() && !cursor_.at_end())
       add("header-json", "", "text after the header's JSON object", "blanks only");
     else if (cursor_.failed())
       add("header-json", "", cursor_.error(), "a JSON object of name, dtype, shape, data_offsets");
+    lost_ = lost_ || cursor_.failed();
     check_layout();
   }
 
@@ -109,6 +116,7 @@ class HeaderParser {
     std::string key;
     if (cursor_.peek() != '{') {
       add("header-entry", name, "an entry that is no object", "dtype, shape and data_offsets");
+      lost_ = true;
       cursor_.skip_value();
       return;
     }
@@ -133,29 +141,29 @@ class HeaderParser {
     }
     if (cursor_.failed()) return;
     entry.info.name = name;
-    accept(std::move(entry));
+    if (!accept(std::move(entry))) lost_ = true;
   }
 
   // Checks one entry by itself; check_layout() compares the entries with each other.
-  void accept(Entry entry) {
+  bool accept(Entry entry) {
     const std::string& name = entry.info.name;
     if (entry.dtype.empty() || !entry.has_shape || entry.begin < 0) {
       add("header-entry", name, "an incomplete entry",
           "dtype, shape and data_offsets [begin, end]");
-      return;
+      return false;
     }
     if (!parse_dtype(entry.dtype, &entry.info.dtype)) {
       add("dtype-unknown", name, "dtype " + json::quote(entry.dtype),
           "a type of the safetensors format", "convert the tensor to BF16 or F32");
-      return;
+      return false;
     }
     if (entry.end < entry.begin) {
       add("offsets-out-of-order", name, offsets_text(entry), "begin <= end");
-      return;
+      return false;
     }
     if (entry.info.shape.size() > kRankMax) {
       add("shape-absurd", name, "more than 16 dimensions", "at most 16");
-      return;
+      return false;
     }
     int64_t bytes = dtype_bytes(entry.info.dtype);
     bool overflow = false;
@@ -163,23 +171,24 @@ class HeaderParser {
       overflow |= __builtin_mul_overflow(bytes, dim, &bytes);
     if (overflow) {
       add("shape-absurd", name, "shape " + shape_text(entry.info.shape), "fewer than 2^63 bytes");
-      return;
+      return false;
     }
     if (bytes != entry.end - entry.begin) {
       add("shape-bytes", name,
           entry.dtype + " " + shape_text(entry.info.shape) + " in " +
               std::to_string(entry.end - entry.begin) + " bytes",
           std::to_string(bytes) + " bytes");
-      return;
+      return false;
     }
     if (entry.end > INT64_MAX - data_begin_) {
       add("shape-absurd", name, offsets_text(entry), "offsets inside the file");
-      return;
+      return false;
     }
     entry.info.file = file_index_;
     entry.info.offset = data_begin_ + entry.begin;
     entry.info.bytes = bytes;
     tensors_->push_back(std::move(entry.info));
+    return true;
   }
 
   static std::string offsets_text(const Entry& entry) {
@@ -202,7 +211,7 @@ class HeaderParser {
                 " of the data, which belongs to " +
                 (before != nullptr ? before->name : std::string("the header")),
             "offsets from " + std::to_string(covered - data_begin_));
-      else if (tensor->offset > covered && !entries_lost())
+      else if (tensor->offset > covered && !lost_)
         add("offsets-hole", tensor->name,
             std::to_string(tensor->offset - covered) + " bytes that belong to no tensor before it",
             "data without holes");
@@ -216,17 +225,10 @@ class HeaderParser {
               std::to_string(declared - data_bytes_) + " bytes are missing",
           std::to_string(declared) + " bytes as its header says",
           "incomplete download: download this file again");
-    else if (declared < data_bytes_ && !entries_lost())
+    else if (declared < data_bytes_ && !lost_)
       add("trailing-bytes", "",
           std::to_string(data_bytes_ - declared) + " bytes after the last tensor",
           "a file that ends with its last tensor");
-  }
-
-  // Some entries were refused: holes then say nothing new.
-  bool entries_lost() const {
-    return cursor_.failed() || (!findings_->empty() && findings_->back().file == label_ &&
-                                findings_->back().kind != "offsets-overlap" &&
-                                findings_->back().kind != "offsets-hole");
   }
 
   JsonCursor cursor_;
@@ -238,6 +240,7 @@ class HeaderParser {
   Findings* findings_;
   size_t first_;
   bool metadata_seen_ = false;
+  bool lost_ = false;  ///< some entry was refused: holes then say nothing new
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr int64_t kChunkBytes = 1 << 20;
 constexpr int kThreadsMax = 16;
 constexpr int64_t kBatch = 64;  ///< tensors per task: many are tiny
 
-enum class What { kNothing, kFinite, kExponents, kDivisor, kShape, kGroups };
+enum class What { kNothing, kFinite, kExponents, kDivisor, kGroups };
 
 What what_to_check(const TensorInfo& tensor) {
   const std::string_view name = tensor.name;
@@ -23,7 +23,6 @@ What what_to_check(const TensorInfo& tensor) {
   if (scale && (tensor.dtype == DType::kU8 || tensor.dtype == DType::kF8E8M0))
     return What::kExponents;
   if (name.ends_with(".weight_global_scale")) return What::kDivisor;
-  if (name.ends_with(".weight_shape")) return What::kShape;
   if (name.ends_with(".weight_g_idx")) return What::kGroups;
   if (!is_plain_float(tensor.dtype)) return What::kNothing;
   const bool matrix = tensor.shape.size() == 2 && tensor.shape[0] > 1;
@@ -32,14 +31,12 @@ What what_to_check(const TensorInfo& tensor) {
 
 class Scan {
  public:
-  Scan(const TensorTable& table, const LinearResolver& resolver,
-       const std::vector<std::string>& files, const ReadBytes& read)
-      : table_(table), resolver_(resolver), files_(files), read_(read) {}
+  explicit Scan(const ScanInput& input) : in_(input) {}
 
   void run(Findings* findings) {
     std::vector<const TensorInfo*> work;
-    for (const TensorInfo& tensor : table_.all())
-      if (what_to_check(tensor) != What::kNothing) work.push_back(&tensor);
+    for (const TensorInfo& tensor : in_.table.all())
+      if (what_to_check(tensor) != What::kNothing && inside_file(tensor)) work.push_back(&tensor);
     // In the order of the disk.
     std::sort(work.begin(), work.end(), [](const TensorInfo* a, const TensorInfo* b) {
       return a->file != b->file ? a->file < b->file : a->offset < b->offset;
@@ -54,6 +51,7 @@ class Scan {
       for (int64_t i = batch * kBatch; i < std::min(count, (batch + 1) * kBatch); ++i)
         check(*work[static_cast<size_t>(i)]);
     });
+    for (const ShapeClaim& claim : in_.claims) check_shape(claim);
     std::sort(found_.begin(), found_.end(),
               [](const Finding& a, const Finding& b) { return a.tensor < b.tensor; });
     for (Finding& finding : found_) add_finding(findings, std::move(finding));
@@ -64,7 +62,7 @@ class Scan {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (static_cast<int64_t>(found_.size()) > kFindingsMax) return;
     found_.push_back({.kind = kind,
-                      .file = files_[static_cast<size_t>(tensor.file)],
+                      .file = in_.files[static_cast<size_t>(tensor.file)].name,
                       .tensor = tensor.name,
                       .found = std::move(found),
                       .expected = std::move(expected),
@@ -74,12 +72,16 @@ class Scan {
   void check(const TensorInfo& tensor) {
     switch (what_to_check(tensor)) {
       case What::kNothing: return;
-      case What::kShape: return check_shape(tensor);
       case What::kGroups: return check_groups(tensor);
       case What::kFinite:
       case What::kExponents:
       case What::kDivisor: return check_numbers(tensor);
     }
+  }
+
+  /// Not of a truncated file: that is a finding already.
+  bool inside_file(const TensorInfo& tensor) const {
+    return tensor.offset + tensor.bytes <= in_.files[static_cast<size_t>(tensor.file)].bytes;
   }
 
   // One finding per tensor: the first wrong number and how many there are.
@@ -94,7 +96,7 @@ class Scan {
     float value = 0;
     for (int64_t begin = 0; begin < count; begin += kChunkBytes / size) {
       const int64_t n = std::min(count - begin, kChunkBytes / size);
-      if (Status s = read_(tensor, begin * size, bytes.data(), n * size); !s.ok())
+      if (Status s = in_.read(tensor, begin * size, bytes.data(), n * size); !s.ok())
         return add("unreadable", tensor, s.message(), "a readable file");
       for (int64_t i = 0; i < n; ++i) {
         const float v = element_to_float(dtype, bytes.data() + i * size);
@@ -118,26 +120,22 @@ class Scan {
     return tensor.name.substr(0, tensor.name.rfind(".weight_"));
   }
 
-  void check_shape(const TensorInfo& tensor) {
+  void check_shape(const ShapeClaim& claim) {
+    if (!inside_file(*claim.tensor)) return;
     LinearResolver::Size size;
-    const Status status = resolver_.read_weight_shape(tensor, &size);
-    const TensorInfo* codes = table_.find(module_of(tensor) + ".weight_packed");
+    const Status status = in_.resolver.read_weight_shape(*claim.tensor, &size);
     if (!status.ok())
-      return add("shape", tensor, status.message(), "two positive numbers: out, in");
-    if (codes == nullptr || codes->shape.size() != 2) return;
-    const int64_t words = codes->shape[1];
-    const bool fits =
-        size.out == codes->shape[0] && (words == (size.in + 7) / 8 || words == (size.in + 3) / 4);
-    if (!fits)
-      add("shape", tensor, "the size " + shape_text({size.out, size.in}),
-          "the size of weight_packed " + shape_text(codes->shape));
+      add("shape", *claim.tensor, status.message(), "two positive numbers: out, in");
+    else if (size.out != claim.size.out || size.in != claim.size.in)
+      add("shape", *claim.tensor, "the size " + shape_text({size.out, size.in}),
+          shape_text({claim.size.out, claim.size.in}));
   }
 
   void check_groups(const TensorInfo& tensor) {
-    const TensorInfo* scale = table_.find(module_of(tensor) + ".weight_scale");
+    const TensorInfo* scale = in_.table.find(module_of(tensor) + ".weight_scale");
     if (scale == nullptr || scale->shape.size() != 2 || tensor.dtype != DType::kI32) return;
     std::vector<int32_t> groups(static_cast<size_t>(tensor.elements()));
-    if (Status s = read_(tensor, 0, groups.data(), tensor.bytes); !s.ok())
+    if (Status s = in_.read(tensor, 0, groups.data(), tensor.bytes); !s.ok())
       return add("unreadable", tensor, s.message(), "a readable file");
     if (std::find(groups.begin(), groups.end(), -1) != groups.end()) return;  // natural order
     for (size_t i = 0; i < groups.size(); ++i)
@@ -147,19 +145,13 @@ class Scan {
                    "0 to " + std::to_string(scale->shape[1] - 1));
   }
 
-  const TensorTable& table_;
-  const LinearResolver& resolver_;
-  const std::vector<std::string>& files_;
-  const ReadBytes& read_;
+  const ScanInput& in_;
   std::mutex mutex_;
   Findings found_;
 };
 
 }  // namespace
 
-void scan_values(const TensorTable& table, const LinearResolver& resolver,
-                 const std::vector<std::string>& files, const ReadBytes& read, Findings* findings) {
-  Scan(table, resolver, files, read).run(findings);
-}
+void scan_values(const ScanInput& input, Findings* findings) { Scan(input).run(findings); }
 
 }  // namespace trine::checkpoint

@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kNameBytesMax = 255;  ///< of a file name on Linux
 constexpr size_t kFilesMax = 100'000;
+constexpr size_t kEntriesMax = 4'000'000;  ///< K3 has 497,220
 
 class IndexParser {
  public:
@@ -31,7 +32,9 @@ class IndexParser {
         cursor_.skip_value();
       }
     }
-    if (!cursor_.failed() && !cursor_.at_end())
+    if (index_.entries.size() >= kEntriesMax)
+      index_.entries.clear();
+    else if (!cursor_.failed() && !cursor_.at_end())
       add("index-json", "", "text after the JSON object", "one JSON object");
     else if (cursor_.failed())
       add("index-json", "", cursor_.error(), "a JSON object with weight_map");
@@ -76,6 +79,8 @@ class IndexParser {
         continue;
       }
       if (!cursor_.read_string(&name)) return;
+      if (index_.entries.size() >= kEntriesMax)
+        return add("index-absurd", tensor, "more than 4000000 tensors", "an index of this family");
       const int32_t file = file_index(name, tensor);
       if (file >= 0) index_.entries.push_back({tensor, file});
     }
