@@ -25,6 +25,13 @@ inline __m256i first_lanes(int64_t n) {
   const int count = n >= kLanes ? 8 : static_cast<int>(n);
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
+/// Keeps a loaded value in its register: g++ would rather load it again for each of its uses, and the
+/// two load ports are what tiles of so few registers run out of.
+inline Vec in_register(Vec a) {
+  asm("" : "+x"(a.v));
+  return a;
+}
+
 /// The first n <= 8 (or more: all) lanes; the others are zero. Never reads beyond them.
 inline Vec load_first(const float* p, int64_t n) {
   return {n >= kLanes ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, first_lanes(n))};
@@ -135,14 +142,14 @@ inline double wide_sum(Wide sum) {
 // ------------------------------------------------- register tiles of the generic kernels
 
 /// Rows x vectors of accumulators when few, some and many rows share the loads of a matrix.
-constexpr int kManyRows = 4;
+constexpr int kManyRows = 6;
 constexpr int kManyVecs = 2;
 constexpr int kSomeRows = 4;
 constexpr int kSomeVecs = 2;
 constexpr int kFewRows = 2;
 constexpr int kFewVecs = 4;
 /// Queries whose scores with four latent rows are computed at once.
-constexpr int kScoreQueries = 2;
+constexpr int kScoreQueries = 3;
 
 }  // namespace
 }  // namespace trine::kernels::avx2

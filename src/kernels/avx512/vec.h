@@ -22,6 +22,14 @@ inline Vec set(float x) { return {_mm512_set1_ps(x)}; }
 inline Vec load(const float* p) { return {_mm512_loadu_ps(p)}; }
 inline void store(float* p, Vec a) { _mm512_storeu_ps(p, a.v); }
 
+/// Keeps a loaded value in its register: g++ would rather load it again for each of its uses.
+inline Vec in_register(Vec a) {
+#if defined(__AVX512F__)  // not where these functions are emulated
+  asm("" : "+v"(a.v));
+#endif
+  return a;
+}
+
 inline __mmask16 first_lanes(int64_t n) {
   return n >= kLanes ? __mmask16{0xffff} : static_cast<__mmask16>((1U << n) - 1U);
 }

@@ -6,7 +6,6 @@
 // generic/mla.inl.h queries share loads and never sums.
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "kernels/avx512/ops.h"
 #include "kernels/avx512/vec.h"
@@ -27,7 +26,6 @@ using avx512::fma;
 using avx512::keep_first;
 using avx512::kLanes;
 using avx512::load;
-using avx512::load_bf16;
 using avx512::max;
 using avx512::max_of;
 using avx512::min;
@@ -36,7 +34,6 @@ using avx512::round;
 using avx512::scale_by_pow2;
 using avx512::set;
 using avx512::store;
-using avx512::store_bf16;
 using avx512::sub;
 using avx512::sum;
 using avx512::sum4;
@@ -69,16 +66,17 @@ void round_queries(const MlaArgs& args, Group* group) {
   for (int64_t i = 0; i < group->n; ++i) {
     const float* q = args.q + (group->first + i) * args.q_stride;
     uint16_t* rounded = group->q + i * args.row_stride;
-    for (int64_t at = 0; at < args.row_stride; at += kLanes) {
-      store_bf16(rounded + at, load(q + at));
+    for (int64_t at = 0; at < args.row_stride; at += 2 * kLanes) {
+      const __m512bh both = _mm512_cvtne2ps_pbh(load(q + at + kLanes).v, load(q + at).v);
+      _mm512_storeu_si512(rounded + at, reinterpret_cast<__m512i>(both));
     }
   }
 }
 
 /// scores[query][row .. row+4) of Q queries.
 template <int Q>
-inline void score_tile(const uint16_t* q, const uint16_t* rows, int64_t stride,
-                       float (*scores)[kMlaPageRows], int64_t row) {
+[[gnu::noinline]] void score_tile(const uint16_t* q, const uint16_t* rows, int64_t stride,
+                                  float (*scores)[kMlaPageRows], int64_t row) {
   __m512 acc[size_t{Q}][4];
 #pragma GCC unroll 16
   for (int i = 0; i < Q; ++i) {
@@ -134,13 +132,17 @@ void online_softmax(const MlaArgs& args, Group* group, int64_t i) {
   const float old_max = args.max[query];
   const float page_max = max_of(top);
   const float new_max = page_max > old_max ? page_max : old_max;
-  uint16_t rounded[kMlaPageRows];
   Vec total = zero();
-  for (int64_t row = 0; row < kMlaPageRows; row += kLanes) {
-    store_bf16(rounded + row, exp(sub(load(scores + row), set(new_max))));
-    total = add(total, load_bf16(rounded + row));
+  for (int64_t row = 0; row < kMlaPageRows; row += 2 * kLanes) {
+    const Vec low = exp(sub(load(scores + row), set(new_max)));
+    const Vec high = exp(sub(load(scores + row + kLanes), set(new_max)));
+    const __m512i both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high.v, low.v));
+    _mm512_storeu_si512(group->p[i] + row / 2, both);
+    const __m512i even = _mm512_slli_epi32(both, 16);
+    const __m512i odd = _mm512_and_si512(both, _mm512_set1_epi32(-65536));
+    const __m512 pairs = _mm512_add_ps(_mm512_castsi512_ps(even), _mm512_castsi512_ps(odd));
+    total = add(total, {pairs});
   }
-  memcpy(group->p[i], rounded, sizeof(rounded));
   group->keep[i] = exp_of(old_max - new_max);
   args.max[query] = new_max;
   args.sum[query] = args.sum[query] * group->keep[i] + sum(total);
@@ -192,8 +194,9 @@ struct Span {
 
 /// acc[q] (+)= sum over the span's rows of p[q][row] * values[row], for Q queries and 32 columns.
 template <int Q>
-inline void sum_tile(const PairedRows& paired, const uint32_t (*p)[kPairs], const float* keep,
-                     const Span& span, bool both, float* acc, int64_t acc_stride) {
+[[gnu::noinline]] void sum_tile(const PairedRows& paired, const uint32_t (*p)[kPairs],
+                                const float* keep, const Span& span, bool both, float* acc,
+                                int64_t acc_stride) {
   Columns total[size_t{Q}];
 #pragma GCC unroll 16
   for (int i = 0; i < Q; ++i) {
@@ -263,6 +266,9 @@ void sum_page(const MlaArgs& args, const Group& group, const uint16_t* page) {
     int64_t i = 0;
     for (; i + 8 <= group.n; i += 8) {
       sum_queries<8>(args, group, i, paired, column, both);
+    }
+    for (; i + 4 <= group.n; i += 4) {
+      sum_queries<4>(args, group, i, paired, column, both);
     }
     for (; i < group.n; ++i) {
       sum_queries<1>(args, group, i, paired, column, both);

@@ -103,8 +103,9 @@ inline void prepare_keys(const KdaArgs& args, const Segment& segment, int64_t be
 /// sums[r][j ..] += sum over n keys of decayed[r][i] * state[i][j ..], for R rows and C vectors of
 /// j.
 template <int R, int C>
-inline void state_tile(const float (*decayed)[kKeyBlock], const float* state, int64_t stride,
-                       int64_t n, float* const* sums, int64_t j, int64_t left) {
+[[gnu::noinline]] void state_tile(const float (*decayed)[kKeyBlock], const float* state,
+                                  int64_t stride, int64_t n, float* const* sums, int64_t j,
+                                  int64_t left) {
   Vec acc[size_t{R}][size_t{C}];
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
@@ -117,7 +118,7 @@ inline void state_tile(const float (*decayed)[kKeyBlock], const float* state, in
     Vec s[size_t{C}];
 #pragma GCC unroll 16
     for (int c = 0; c < C; ++c) {
-      s[c] = load(state + i * stride + j + c * kLanes);
+      s[c] = in_register(load(state + i * stride + j + c * kLanes));
     }
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
@@ -170,8 +171,8 @@ inline void read_state(const KdaArgs& args, const Segment& segment, int64_t begi
 /// Turns w = (k*D)^T S into u and completes the output of one token, for C vectors of the value
 /// axis.
 template <int C>
-inline void solve_tile(const KdaArgs& args, const Segment& segment, int64_t t, int64_t j,
-                       const Scratch& scratch) {
+[[gnu::noinline]] void solve_tile(const KdaArgs& args, const Segment& segment, int64_t t, int64_t j,
+                                  const Scratch& scratch) {
   const int64_t stride = padded(args.head_dim);
   const int64_t slot = segment.slot + t;
   const int64_t row = segment.first + t;
@@ -232,7 +233,7 @@ struct FoldArgs {
 };
 
 template <int R, int C>
-inline void fold_tile(const FoldArgs& args, const float* decay, int64_t i, int64_t j) {
+[[gnu::noinline]] void fold_tile(const FoldArgs& args, const float* decay, int64_t i, int64_t j) {
   const int64_t stride = padded(args.head_dim);
   Vec acc[size_t{R}][size_t{C}];
 #pragma GCC unroll 16
@@ -246,7 +247,7 @@ inline void fold_tile(const FoldArgs& args, const float* decay, int64_t i, int64
     Vec u[size_t{C}];
 #pragma GCC unroll 16
     for (int c = 0; c < C; ++c) {
-      u[c] = load(args.open_u + s * stride + j + c * kLanes);
+      u[c] = in_register(load(args.open_u + s * stride + j + c * kLanes));
     }
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {

@@ -9,7 +9,7 @@
 namespace {
 
 constexpr int64_t kGroupQueries = 32;
-constexpr int64_t kWideRows = 8;       ///< latent rows widened at a time for scores
+constexpr int64_t kBlockRows = 8;      ///< latent rows that meet all queries at a time
 constexpr int64_t kWideValues = 1024;  ///< longest bf16 row that is widened
 constexpr int64_t kSumValues = kManyVecs * kLanes;
 
@@ -29,25 +29,27 @@ inline int64_t clamp_rows(int64_t seen) {
 
 /// p[query][row ..row+4) of Q queries: products with four rows.
 template <int Q>
-inline void score_tile(const float* q, int64_t q_stride, const float* rows, int64_t row_stride,
-                       int64_t values, float (*p)[kMlaPageRows], int64_t row) {
+[[gnu::noinline]] void score_tile(const float* q, int64_t q_stride, const float* rows,
+                                  int64_t row_stride, int64_t values, float (*p)[kMlaPageRows],
+                                  int64_t row) {
   Vec acc[size_t{Q}][4];
 #pragma GCC unroll 16
   for (int i = 0; i < Q; ++i) {
     acc[i][0] = acc[i][1] = acc[i][2] = acc[i][3] = zero();
   }
   for (int64_t at = 0; at < values; at += kLanes) {
-    const Vec a = load(rows + at);
-    const Vec b = load(rows + row_stride + at);
-    const Vec c = load(rows + 2 * row_stride + at);
-    const Vec d = load(rows + 3 * row_stride + at);
+    Vec x[size_t{Q}];
 #pragma GCC unroll 16
     for (int i = 0; i < Q; ++i) {
-      const Vec x = load(q + i * q_stride + at);
-      acc[i][0] = fma(x, a, acc[i][0]);
-      acc[i][1] = fma(x, b, acc[i][1]);
-      acc[i][2] = fma(x, c, acc[i][2]);
-      acc[i][3] = fma(x, d, acc[i][3]);
+      x[i] = in_register(load(q + i * q_stride + at));
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < 4; ++r) {
+      const Vec value = in_register(load(rows + r * row_stride + at));
+#pragma GCC unroll 16
+      for (int i = 0; i < Q; ++i) {
+        acc[i][r] = fma(x[i], value, acc[i][r]);
+      }
     }
   }
 #pragma GCC unroll 16
@@ -77,18 +79,19 @@ inline void score_rows(const MlaArgs& args, Group* group, const float* rows, int
   }
 }
 
+/// A few rows at a time, which stay in the first cache level while all queries meet them.
 inline void score_page(const MlaArgs& args, Group* group, const void* page) {
-  const int64_t rows = (group->limit + 3) / 4 * 4;
-  if (args.type == LatentType::kF32) {
-    score_rows(args, group, static_cast<const float*>(page), 0, rows);
-    return;
-  }
-  alignas(64) float wide[kWideRows * kWideValues];
-  for (int64_t row = 0; row < rows; row += kWideRows) {
-    const int64_t n = rows - row < kWideRows ? rows - row : kWideRows;
-    const uint16_t* from = static_cast<const uint16_t*>(page) + row * args.row_stride;
+  alignas(64) float wide[kBlockRows * kWideValues];
+  const int64_t limit = (group->limit + 3) / 4 * 4;
+  for (int64_t row = 0; row < limit; row += kBlockRows) {
+    const int64_t n = limit - row < kBlockRows ? limit - row : kBlockRows;
+    const int64_t at = row * args.row_stride;
+    if (args.type == LatentType::kF32) {
+      score_rows(args, group, static_cast<const float*>(page) + at, row, n);
+      continue;
+    }
     for (int64_t i = 0; i < n * args.row_stride; i += kLanes) {
-      store(wide + i, load_bf16(from + i));
+      store(wide + i, load_bf16(static_cast<const uint16_t*>(page) + at + i));
     }
     score_rows(args, group, wide, row, n);
   }
@@ -129,8 +132,9 @@ struct ValueRows {
 
 /// acc[q] (+)= sum over rows [begin, end) of p[q][row] * values[row], for Q queries and C vectors.
 template <int Q, int C>
-inline void sum_tile(const ValueRows& rows, const float (*p)[kMlaPageRows], const float* keep,
-                     int64_t begin, int64_t end, float* acc, int64_t acc_stride) {
+[[gnu::noinline]] void sum_tile(const ValueRows& rows, const float (*p)[kMlaPageRows],
+                                const float* keep, int64_t begin, int64_t end, float* acc,
+                                int64_t acc_stride) {
   Vec total[size_t{Q}][size_t{C}];
 #pragma GCC unroll 16
   for (int i = 0; i < Q; ++i) {
@@ -144,7 +148,7 @@ inline void sum_tile(const ValueRows& rows, const float (*p)[kMlaPageRows], cons
     Vec v[size_t{C}];
 #pragma GCC unroll 16
     for (int c = 0; c < C; ++c) {
-      v[c] = load(rows.values + row * rows.stride + c * kLanes);
+      v[c] = in_register(load(rows.values + row * rows.stride + c * kLanes));
     }
 #pragma GCC unroll 16
     for (int i = 0; i < Q; ++i) {
@@ -206,6 +210,9 @@ inline void sum_columns(const MlaArgs& args, const Group& group, const void* pag
   int64_t i = 0;
   for (; i + kManyRows <= group.n; i += kManyRows) {
     sum_queries<kManyRows, C>(args, group, i, rows, column);
+  }
+  for (; i + kSomeRows <= group.n; i += kSomeRows) {
+    sum_queries<kSomeRows, C>(args, group, i, rows, column);
   }
   for (; i < group.n; ++i) {
     sum_queries<1, C>(args, group, i, rows, column);
