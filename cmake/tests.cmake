@@ -55,4 +55,8 @@ if(TARGET trine)
   endforeach()
 endif()
 
+if(TARGET trine)
+  add_test(NAME docs COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/scripts/check_docs.py
+    $<TARGET_FILE:trine>)
+endif()
 add_test(NAME tidy COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/scripts/tidy.py)

@@ -33,7 +33,7 @@ def check(text):
 
     closing = re.search(
         r"^== (\d+) tokens read at (\d+) tokens/s, answer written at (\d+) tokens/s, "
-        r"peak memory (\d+) MiB, (\d+) threads, kernels (\w+) \((.+)\)$", text, re.M)
+        r"peak memory (\d+) MiB, threads (\d+), kernels (\w+) \((.+)\)$", text, re.M)
     assert closing, "no closing line with the figures"
     read, prefill, decode, peak, threads = (int(g) for g in closing.groups()[:5])
     assert read > 1500, f"the long prompt has only {read} tokens"

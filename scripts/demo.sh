@@ -36,5 +36,5 @@ print(answer["content"])
 print(f"\n== {answer['usage']['prompt_tokens']} tokens read at {speed['prefill_tokens_per_s']:.0f} tokens/s, "
       f"answer written at {speed['decode_tokens_per_s']:.0f} tokens/s, "
       f"peak memory {machine['peak_rss_bytes'] / 2**20:.0f} MiB, "
-      f"{machine['threads']} threads, kernels {machine['isa']} ({machine['kernels']})")
+      f"threads {machine['threads']}, kernels {machine['isa']} ({machine['kernels']})")
 PYTHON

@@ -1,0 +1,60 @@
+# Completion for bash: verbs, options, their values, and folders for MODEL.
+# The options are those of `trine VERB --help`; a test keeps the two lists equal.
+
+_trine() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+  local verbs='run chat inspect bench synth tokenize detokenize render parse logits verify generate'
+  local model='--precision --threads --prefill-chunk --context --isa --allow-paging --quiet'
+  local sampling='--max-tokens --temperature --top-p --top-k --min-p --seed'
+  local prompt='--system --tools --think'
+  local ids='--ids --ids-file'
+  local verb=${COMP_WORDS[1]} options
+  COMPREPLY=()
+
+  if [[ $COMP_CWORD -eq 1 ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$verbs --help --version" -- "$current")
+    return
+  fi
+
+  case $previous in
+    --precision) mapfile -t COMPREPLY < <(compgen -W 'fast exact' -- "$current"); return ;;
+    --isa)
+      mapfile -t COMPREPLY < <(compgen -W 'scalar avx2 avx512 avx512_bf16 amx' -- "$current")
+      return ;;
+    --think)
+      mapfile -t COMPREPLY < <(compgen -W 'none on low medium high max' -- "$current")
+      return ;;
+    --preset) mapfile -t COMPREPLY < <(compgen -W 'tiny mini k3' -- "$current"); return ;;
+    --tools | --messages | --load | --against | --out | --ids-file | --shape)
+      mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      return ;;
+    --like) mapfile -t COMPREPLY < <(compgen -d -- "$current"); return ;;
+    --threads | --prefill-chunk | --context | --max-tokens | --temperature | --top-p | --top-k | \
+      --min-p | --seed | --system | --stop | --ids | --prefill | --depth | --batch | --tokens | \
+      --repeats | --shard-bytes | --prefix | --tolerance)
+      return ;;
+  esac
+
+  case $verb in
+    run) options="$model $sampling $prompt --messages --raw --special --stop --json" ;;
+    chat) options="$model $sampling $prompt --load --no-history" ;;
+    inspect) options='--checksums --no-scan --isa --json' ;;
+    bench) options="$model --prefill --depth --batch --tokens --repeats --no-busy --json" ;;
+    synth) options='--like --shape --preset --seed --shard-bytes --quiet' ;;
+    tokenize) options='--stdin --special --json' ;;
+    detokenize) options='--stdin --json' ;;
+    render) options='--stdin --text --json' ;;
+    parse) options='--stdin --json' ;;
+    logits) options="$model $ids --out --layers" ;;
+    verify) options="$model $ids --against --prefix --tolerance --json" ;;
+    generate) options="$model $ids --max-tokens --stop-at-eos --json" ;;
+    *) return ;;
+  esac
+  if [[ $current == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$options --help" -- "$current")
+  else
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+  fi
+}
+complete -F _trine trine
