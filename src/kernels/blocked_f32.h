@@ -1,7 +1,7 @@
 // The two fp32 entries of a level (x in float, x in bf16) for a unit of fp32 words.
 #pragma once
 
-#include "kernels/blocked_row.h"
+#include "kernels/blocked_few.h"
 #include "kernels/blocked_tile.h"
 
 namespace trine::kernels::blocked {
@@ -9,7 +9,7 @@ namespace trine::kernels::blocked {
 template <class U, Coding C, typename X>
 void run_f32(const MatmulArgs& a) {
   if constexpr (sizeof(X) == sizeof(float)) {
-    if (a.m == 1) return one_row<U, C>(a);
+    if (a.m <= kFewRows) return few<U, C>(a);
   }
   many_rows<U, C, X>(a);
 }

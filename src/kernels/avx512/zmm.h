@@ -23,6 +23,9 @@ struct Zmm {
   static constexpr unsigned kRows = 14;
   static constexpr unsigned kPanels = 2;
   static constexpr int64_t kBlockRows = 84;
+  /// Panels side by side for R rows: enough chains to hide the latency of one.
+  template <unsigned R>
+  static constexpr unsigned kFewPanels = 4;
 
   static Vec zero() { return _mm512_setzero_ps(); }
   static Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
@@ -40,7 +43,7 @@ struct Zmm {
     _mm512_mask_storeu_ps(p, lanes(valid), v[0]);
   }
   static void prefetch(const uint8_t* p) { _mm_prefetch(p, _MM_HINT_T0); }
-  static void prefetch_far(const uint8_t* p) { _mm_prefetch(p, _MM_HINT_T0); }
+  static void prefetch_far(const uint8_t* p) { _mm_prefetch(p, _MM_HINT_T1); }
 
   static __m128i load_16_bytes(const uint8_t* p) {
     __m128i bytes;

@@ -4,7 +4,7 @@
 // with the fp32 kernel of the level below.
 #include "kernels/avx512/levels.h"
 #include "kernels/avx512bf16/unit.h"
-#include "kernels/blocked_row.h"
+#include "kernels/blocked_few.h"
 #include "kernels/blocked_tile.h"
 #include "kernels/levels.h"
 #include "kernels/table.h"
@@ -14,8 +14,8 @@ namespace {
 
 template <blocked::Coding C>
 void run(const MatmulArgs& a) {
-  if (a.m == 1)
-    blocked::one_row<Bf16Unit, C>(a);
+  if (a.m <= blocked::kFewRows)
+    blocked::few<Bf16Unit, C>(a);
   else
     blocked::many_rows<Bf16Unit, C, uint16_t>(a);
 }
