@@ -153,6 +153,7 @@ class VocabularyReader {
                                                             " has the same bytes as rank " +
                                                             std::to_string(slot->rank));
       slot->rank = rank;
+      if (v.bytes(rank).size() == 2) v.pairs_[Vocabulary::pair_index(v.bytes(rank))] = rank;
       v.longest_ = std::max(v.longest_, v.bytes(rank).size());
     }
     for (int byte = 0; byte < 256; ++byte) {
@@ -180,7 +181,10 @@ Result<Vocabulary> Vocabulary::parse(std::string_view file, const std::string& w
   return VocabularyReader(where).read(file);
 }
 
-void Vocabulary::make_index() { slots_.assign(std::bit_ceil(offsets_.size() * 2), Slot()); }
+void Vocabulary::make_index() {
+  slots_.assign(std::bit_ceil(offsets_.size() * 2), Slot());
+  pairs_.assign(size_t{1} << 16, -1);
+}
 
 // The slot that holds these bytes, or the empty one where they would go (its tag is then set).
 Vocabulary::Slot* Vocabulary::slot_for(std::string_view bytes) {
@@ -195,6 +199,7 @@ Vocabulary::Slot* Vocabulary::slot_for(std::string_view bytes) {
 
 int32_t Vocabulary::find(std::string_view bytes) const {
   if (bytes.size() > longest_) return -1;
+  if (bytes.size() == 2) return pairs_[pair_index(bytes)];
   const uint64_t hash = hash_bytes(bytes);
   const auto tag = static_cast<uint32_t>(hash >> 32);
   size_t at = hash & (slots_.size() - 1);

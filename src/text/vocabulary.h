@@ -36,10 +36,15 @@ class Vocabulary {
 
   Slot* slot_for(std::string_view bytes);
   void make_index();
+  static size_t pair_index(std::string_view pair) {
+    return (static_cast<size_t>(static_cast<uint8_t>(pair[0])) << 8) |
+           static_cast<uint8_t>(pair[1]);
+  }
 
   std::string bytes_;
   std::vector<uint32_t> offsets_;
-  std::vector<Slot> slots_;  // open addressing, at most half full
+  std::vector<Slot> slots_;     // open addressing, at most half full
+  std::vector<int32_t> pairs_;  // ranks of two bytes: merging begins with them, so no search
   size_t longest_ = 0;
   friend class VocabularyReader;
 };
