@@ -1,10 +1,8 @@
 // Rows as JSON and as text.
 #include "toolkit/bench_report.h"
 
-#include <algorithm>
-#include <array>
-
 #include "toolkit/bench_peaks.h"
+#include "toolkit/text_table.h"
 
 namespace trine {
 namespace {
@@ -72,30 +70,17 @@ json::Value BenchRow::to_json() const {
 }
 
 std::string bench_table(const std::vector<BenchRow>& rows) {
-  using Line = std::array<std::string, 8>;
-  std::vector<Line> lines{{"", "tokens", "depth", "batch", "tok/s", "MB/token", "of roof", "seconds"}};
+  TextTable table({"", "tokens", "depth", "batch", "tok/s", "MB/token", "of roof", "seconds"});
   for (const BenchRow& row : rows) {
-    const auto or_dash = [](bool applies, std::string text) { return applies ? text : std::string("-"); };
-    lines.push_back({row.kind + (row.busy ? ", busy" : ""), std::to_string(row.tokens),
-                     std::to_string(row.depth), std::to_string(row.batch),
-                     or_dash(row.tokens_per_s() > 0, decimal(row.tokens_per_s(), 2)),
-                     or_dash(row.bytes > 0, decimal(row.bytes_per_token() / 1e6, 1)),
-                     or_dash(row.roof_seconds > 0, decimal(100 * row.roof_fraction(), 1) + " %"),
-                     decimal(row.seconds(), 3)});
+    const auto or_dash = [](bool applies, const std::string& text) { return applies ? text : "-"; };
+    table.add({row.kind + (row.busy ? ", busy" : ""), std::to_string(row.tokens),
+               std::to_string(row.depth), std::to_string(row.batch),
+               or_dash(row.tokens_per_s() > 0, decimal(row.tokens_per_s(), 2)),
+               or_dash(row.bytes > 0, decimal(row.bytes_per_token() / 1e6, 1)),
+               or_dash(row.roof_seconds > 0, decimal(100 * row.roof_fraction(), 1) + " %"),
+               decimal(row.seconds(), 3)});
   }
-  Line::size_type columns = lines[0].size();
-  std::array<size_t, 8> width{};
-  for (const Line& line : lines)
-    for (size_t c = 0; c < columns; ++c) width[c] = std::max(width[c], line[c].size());
-  std::string text;
-  for (const Line& line : lines) {
-    for (size_t c = 0; c < columns; ++c) {
-      const std::string fill(width[c] - line[c].size(), ' ');
-      text += c == 0 ? line[c] + fill : "  " + fill + line[c];
-    }
-    text += "\n";
-  }
-  return text;
+  return table.text();
 }
 
 std::string bench_ratios(const std::vector<BenchRow>& rows) {

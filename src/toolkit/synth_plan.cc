@@ -219,6 +219,13 @@ Result<std::vector<SynthTensor>> plan_from_config(const checkpoint::ModelConfig&
   return tensors;
 }
 
+Result<std::vector<SynthTensor>> plan_linear(const std::string& module, int64_t out, int64_t in,
+                                             const LinearFormat& format) {
+  std::vector<SynthTensor> tensors;
+  TRINE_RETURN_IF_ERROR(LinearWriter(&tensors).add(module, out, in, format));
+  return tensors;
+}
+
 Result<std::vector<SynthTensor>> plan_from_checkpoint(const checkpoint::Checkpoint& source) {
   std::vector<SynthTensor> tensors;
   tensors.reserve(source.tensors().size());

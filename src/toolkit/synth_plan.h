@@ -23,6 +23,10 @@ using FormatOf = std::function<LinearFormat(const checkpoint::ExpectedTensor&)>;
 Result<std::vector<SynthTensor>> plan_from_config(const checkpoint::ModelConfig& config,
                                                   const FormatOf& format_of);
 
+/// The tensors of one linear module [out, in].
+Result<std::vector<SynthTensor>> plan_linear(const std::string& module, int64_t out, int64_t in,
+                                             const LinearFormat& format);
+
 /// The very tensors of a checkpoint (its shard headers are there): same names, types and shapes.
 Result<std::vector<SynthTensor>> plan_from_checkpoint(const checkpoint::Checkpoint& source);
 

@@ -1,0 +1,146 @@
+// `trine inspect`: what a checkpoint is, whether it is whole, what it will cost and what trine does with it.
+#include <utility>
+
+#include "base/json.h"
+#include "base/try.h"
+#include "checkpoint/checkpoint.h"
+#include "engine/memory_plan.h"
+#include "kernels/table.h"
+#include "platform/cpu.h"
+#include "platform/file.h"
+#include "toolkit/inspect_report.h"
+#include "toolkit/synth_formats.h"
+#include "trine/toolkit.h"
+
+namespace trine {
+namespace {
+
+using checkpoint::Checkpoint;
+using checkpoint::Finding;
+using checkpoint::Severity;
+using checkpoint::WeightCoding;
+
+Finding error_finding(std::string kind, std::string file, std::string found, std::string expected,
+                      std::string action) {
+  Finding finding;
+  finding.severity = Severity::kError;
+  finding.kind = std::move(kind);
+  finding.file = std::move(file);
+  finding.found = std::move(found);
+  finding.expected = std::move(expected);
+  finding.action = std::move(action);
+  return finding;
+}
+
+/// compressed-tensors name of the format that the routed experts are stored in.
+std::string expert_format(const Checkpoint& source) {
+  const checkpoint::ModelConfig& config = source.config();
+  if (config.moe_layer_count() == 0) return "bf16";
+  int64_t layer = 0;
+  while (!config.is_moe(layer)) ++layer;
+  const auto linear = source.linear(config.tensor_prefix() + "model.layers." + std::to_string(layer) +
+                                    ".block_sparse_moe.experts.0.w1");
+  if (!linear.ok()) return config.layout == checkpoint::Layout::kK3 ? "mxfp4-pack-quantized" : "bf16";
+  switch (linear->coding) {
+    case WeightCoding::kPlain: return "bf16";
+    case WeightCoding::kMxfp4: return "mxfp4-pack-quantized";
+    case WeightCoding::kNvfp4: return "nvfp4-pack-quantized";
+    case WeightCoding::kInt4:
+    case WeightCoding::kInt8Packed: return "pack-quantized";
+    case WeightCoding::kInt8: return "int-quantized";
+    case WeightCoding::kFp8: return "float-quantized";
+    case WeightCoding::kMxfp8: return "mxfp8-quantized";
+  }
+  return "bf16";
+}
+
+engine::PlanRequest plan_request(Isa isa, const Machine& machine) {
+  engine::PlanRequest request;
+  request.bf16_inputs = kernels::kernel_table(isa).bf16_inputs;
+  request.threads = machine.threads;
+  request.available_bytes = machine.memory.available_bytes;
+  return request;
+}
+
+void add_checksums(Inspection* inspection) {
+  auto sums = checksum_folder(inspection->folder);
+  if (!sums.ok()) {
+    inspection->findings.push_back(error_finding("unreadable-file", "", sums.status().message(),
+                                                 "files that can be read", "check the disk"));
+    return;
+  }
+  for (const FileChecksum& file : *sums)
+    if (!file.matches())
+      inspection->findings.push_back(error_finding("checksum", file.name, "sha256 " + file.sha256,
+                                                   "sha256 " + file.expected + " (its name in the cache)",
+                                                   "the file is damaged: download it again"));
+  inspection->checksums = std::move(*sums);
+}
+
+/// What could not be checked, said so.
+void list_unchecked(const InspectOptions& options, Inspection* inspection) {
+  auto& list = inspection->not_checked;
+  if (!inspection->has_weights)
+    list.emplace_back("weights: not downloaded yet, so shapes, types and scales were not seen");
+  else if (!inspection->scales_scanned)
+    list.emplace_back(options.scan ? "scales: not scanned" : "scales: not scanned (--no-scan)");
+  if (!options.checksums)
+    list.emplace_back("contents of the files: --checksums computes their sha256");
+}
+
+/// Parameters, memory and support need a config without contradictions.
+Status fill_model(const Checkpoint& source, Isa isa, Inspection* inspection) {
+  TRINE_ASSIGN_OR_RETURN(inspection->parameters, count_parameters(source));
+  const Checkpoint* weights_source = source.has_weights() ? &source : nullptr;
+  auto weights = model::plan_weights(inspection->config, weights_source);
+  if (!weights.ok() && weights_source != nullptr) {
+    // Damaged shards: the release's formats give the size all the same.
+    inspection->memory_reason = weights.status().message();
+    weights = model::plan_weights(inspection->config, nullptr);
+  }
+  if (!weights.ok()) {
+    inspection->memory_reason = weights.status().message();
+    return Status();
+  }
+  inspection->memory =
+      report_memory(inspection->config, **weights, plan_request(isa, inspection->machine));
+  inspection->support = check_support(inspection->config, **weights, expert_format(source), isa);
+  return Status();
+}
+
+bool blames_config(const checkpoint::Findings& findings) {
+  for (const Finding& finding : findings)
+    if (finding.severity == Severity::kError && finding.file == "config.json") return true;
+  return false;
+}
+
+}  // namespace
+
+Result<InspectReport> inspect(const std::string& folder, const InspectOptions& options) {
+  TRINE_ASSIGN_OR_RETURN(const Isa isa, choose_isa(options.isa));
+  TRINE_ASSIGN_OR_RETURN(const auto source, Checkpoint::open(folder, {.scan_scales = options.scan}));
+  Inspection inspection;
+  inspection.folder = folder;
+  inspection.config = source.config();
+  inspection.findings = source.findings();
+  inspection.has_weights = source.has_weights();
+  inspection.scales_scanned = source.scales_scanned();
+  inspection.file_count = static_cast<int64_t>(source.files().size());
+  for (const auto& file : source.files()) inspection.file_bytes += file.bytes;
+  inspection.tensor_count = static_cast<int64_t>(source.tensors().size());
+  inspection.machine = describe_machine(isa);
+  inspection.usable_config = !blames_config(source.findings());
+  if (inspection.usable_config) {
+    if (const Status status = fill_model(source, isa, &inspection); !status.ok())
+      inspection.memory_reason = status.message();
+  }
+  if (options.checksums) add_checksums(&inspection);
+  list_unchecked(options, &inspection);
+  InspectReport report;
+  report.json = json::dump_pretty(inspection_json(inspection)) + "\n";
+  report.text = inspection_text(inspection);
+  report.has_errors = inspection.has_errors();
+  return report;
+}
+
+}  // namespace trine
