@@ -48,7 +48,7 @@ struct Checkpoint::Impl {
     };
   }
   LinearResolver resolver() const {
-    return {&table, &quant, &names, [this](const TensorInfo& tensor, void* out, int64_t bytes) {
+    return {&quant, &names, [this](const TensorInfo& tensor, void* out, int64_t bytes) {
               return read(tensor, 0, out, bytes);
             }};
   }

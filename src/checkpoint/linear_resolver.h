@@ -32,9 +32,8 @@ class LinearResolver {
  public:
   /// `read` gives the bytes of a small tensor (weight_shape).
   using Read = std::function<Status(const TensorInfo&, void* out, int64_t bytes)>;
-  LinearResolver(const TensorTable* table, const QuantConfig* quant,
-                 const std::vector<std::string>* files, Read read)
-      : table_(table), quant_(quant), files_(files), read_(std::move(read)) {}
+  LinearResolver(const QuantConfig* quant, const std::vector<std::string>* files, Read read)
+      : quant_(quant), files_(files), read_(std::move(read)) {}
 
   /// What the config says about a module's size; 0 = not known (then weight_shape is read).
   struct Size {
@@ -49,7 +48,6 @@ class LinearResolver {
 
  private:
   class Attempt;
-  const TensorTable* table_;
   const QuantConfig* quant_;
   const std::vector<std::string>* files_;
   Read read_;
