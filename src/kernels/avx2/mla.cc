@@ -12,6 +12,8 @@ namespace trine::kernels::avx2 {
 
 #include "kernels/generic/map.inl.h"
 
+#include "kernels/generic/ahead.inl.h"
+
 #include "kernels/generic/mla.inl.h"
 
 }  // namespace trine::kernels::avx2

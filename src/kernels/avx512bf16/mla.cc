@@ -44,6 +44,8 @@ using avx512::zero;
 // Uses the names above.
 #include "kernels/generic/math.inl.h"
 
+#include "kernels/generic/ahead.inl.h"
+
 /// Queries [first, first + n) at one page.
 struct Group {
   int64_t first;
@@ -102,9 +104,10 @@ template <int Q>
   }
 }
 
-void score_page(const MlaArgs& args, Group* group, const uint16_t* page) {
+void score_page(const MlaArgs& args, Group* group, const uint16_t* page, Ahead* ahead) {
   const int64_t stride = args.row_stride;
   for (int64_t row = 0; row < group->limit; row += 4) {
+    ahead->fetch(4 * stride);  // half of as much as is read: the other half is left for the sums
     const uint16_t* rows = page + row * stride;
     int64_t i = 0;
     for (; i + 4 <= group->n; i += 4) {
@@ -257,11 +260,12 @@ inline void sum_queries(const MlaArgs& args, const Group& group, int64_t i,
   }
 }
 
-void sum_page(const MlaArgs& args, const Group& group, const uint16_t* page) {
+void sum_page(const MlaArgs& args, const Group& group, const uint16_t* page, Ahead* ahead) {
   const int64_t columns = (args.value_dim + kLanes - 1) / kLanes * kLanes;
   PairedRows paired;
   for (int64_t column = 0; column < columns; column += kColumns) {
     const bool both = column + kLanes < columns;
+    ahead->fetch(kMlaPageRows * kColumns);
     pair_rows(page + column, args.row_stride, group.limit, &paired);
     int64_t i = 0;
     for (; i + 8 <= group.n; i += 8) {
@@ -286,6 +290,7 @@ void mla(const MlaArgs& args) {
   Group group;
   bool rounded = false;
   for (int64_t page = args.page_begin; page < args.page_end; ++page) {
+    Ahead ahead = ahead_of(args, page);
     for (group.first = 0; group.first < args.m; group.first += kGroupQueries) {
       const int64_t left = args.m - group.first;
       group.n = left < kGroupQueries ? left : kGroupQueries;
@@ -302,13 +307,13 @@ void mla(const MlaArgs& args) {
         rounded = true;
       }
       const uint16_t* rows = static_cast<const uint16_t*>(args.pages[page]);
-      score_page(args, &group, rows);
+      score_page(args, &group, rows, &ahead);
       for (int64_t i = 0; i < group.n; ++i) {
         if (group.count[i] > 0) {
           online_softmax(args, &group, i);
         }
       }
-      sum_page(args, group, rows);
+      sum_page(args, group, rows, &ahead);
     }
   }
 }

@@ -80,12 +80,13 @@ inline void score_rows(const MlaArgs& args, Group* group, const float* rows, int
 }
 
 /// A few rows at a time, which stay in the first cache level while all queries meet them.
-inline void score_page(const MlaArgs& args, Group* group, const void* page) {
+inline void score_page(const MlaArgs& args, Group* group, const void* page, Ahead* ahead) {
   alignas(64) float wide[kBlockRows * kWideValues];
   const int64_t limit = (group->limit + 3) / 4 * 4;
   for (int64_t row = 0; row < limit; row += kBlockRows) {
     const int64_t n = limit - row < kBlockRows ? limit - row : kBlockRows;
     const int64_t at = row * args.row_stride;
+    ahead->fetch(kBlockRows * args.row_stride * (args.type == LatentType::kF32 ? 2 : 1));
     if (args.type == LatentType::kF32) {
       score_rows(args, group, static_cast<const float*>(page) + at, row, n);
       continue;
@@ -219,8 +220,8 @@ inline void sum_columns(const MlaArgs& args, const Group& group, const void* pag
   }
 }
 
-inline void attend(const MlaArgs& args, Group* group, const void* page) {
-  score_page(args, group, page);
+inline void attend(const MlaArgs& args, Group* group, const void* page, Ahead* ahead) {
+  score_page(args, group, page, ahead);
   for (int64_t i = 0; i < group->n; ++i) {
     if (group->count[i] > 0) {
       online_softmax(args, group, i);
@@ -229,6 +230,7 @@ inline void attend(const MlaArgs& args, Group* group, const void* page) {
   const int64_t columns = (args.value_dim + 15) / 16 * 16;
   int64_t column = 0;
   for (; column + kSumValues <= columns; column += kSumValues) {
+    ahead->fetch(kMlaPageRows * kSumValues * (args.type == LatentType::kF32 ? 2 : 1));
     sum_columns<kManyVecs>(args, *group, page, column);
   }
   for (; column < columns; column += kLanes) {
@@ -245,6 +247,7 @@ void mla(const MlaArgs& args) {
   }
   Group group;
   for (int64_t page = args.page_begin; page < args.page_end; ++page) {
+    Ahead ahead = ahead_of(args, page);
     for (group.first = 0; group.first < args.m; group.first += kGroupQueries) {
       const int64_t left = args.m - group.first;
       group.n = left < kGroupQueries ? left : kGroupQueries;
@@ -254,7 +257,7 @@ void mla(const MlaArgs& args) {
         group.limit = group.count[i] > group.limit ? group.count[i] : group.limit;
       }
       if (group.limit > 0) {
-        attend(args, &group, args.pages[page]);
+        attend(args, &group, args.pages[page], &ahead);
       }
     }
   }
