@@ -13,19 +13,18 @@ using kernels::PackedView;
 
 namespace {
 
-constexpr int64_t kTaskBytes = int64_t{96} << 10;     // weights per task: some microseconds of reading
-constexpr int64_t kTaskOperations = int64_t{8} << 20; // multiply-adds per task with many rows
+constexpr int64_t kTaskBytes = int64_t{96} << 10;  // weights per task when reading them is the work
+constexpr int64_t kFewRows = 16;
 constexpr int64_t kSmallOperations = 65536;           // less is not worth a barrier
 
 int64_t share_begin(int64_t count, int64_t index, int64_t shares) { return count * index / shares; }
 
-/// Panels per task: enough work to hide the hand-over, few enough to balance and to fit the scratch.
+/// Panels per task. Few rows: enough bytes to hide the hand-over. Many rows: as many as the scratch of a
+/// fused task allows, since every call copies its rows of x once; their weights fit the second-level cache.
 int64_t panels_per_task(const MatmulJob& job) {
+  if (job.m > kFewRows) return kMatmulPanelsMax;
   const int64_t bytes = panel_range_bytes(job.w, 0, 1) * (job.up.n > 0 ? 2 : 1);
-  const int64_t operations = job.m * job.w.k_padded * kPanelOutputs * (job.up.n > 0 ? 2 : 1);
-  const int64_t by_bytes = kTaskBytes / std::max<int64_t>(1, bytes);
-  const int64_t by_operations = kTaskOperations / std::max<int64_t>(1, operations);
-  return std::clamp<int64_t>(std::max(by_operations, std::min(by_bytes, by_operations + 1)), 1, kMatmulPanelsMax);
+  return std::clamp<int64_t>(kTaskBytes / std::max<int64_t>(1, bytes) / 2 * 2, 2, kMatmulPanelsMax);
 }
 
 void activate(const Context& context, const float* gate, const float* up, int64_t n, float* y) {
@@ -113,13 +112,12 @@ void MatmulList::run_task(const Context& context, int64_t task, float* scratch) 
   const auto next = std::upper_bound(first_task_.begin(), first_task_.end(), within);
   const auto index = static_cast<size_t>(next - first_task_.begin() - 1);
   const MatmulJob& job = jobs_[index];
-  const int64_t cut = within - first_task_[index];
-  const int64_t cuts = first_task_[index + 1] - first_task_[index];
+  const int64_t per_task = panels_per_task(job);
   const int64_t panels = kernels::panel_count(job.w.n);
   const int64_t begin = share_begin(panels, worker, workers_);
-  const int64_t share = share_begin(panels, worker + 1, workers_) - begin;
-  const int64_t from = begin + share_begin(share, cut, cuts);
-  const int64_t to = begin + share_begin(share, cut + 1, cuts);
+  const int64_t end = share_begin(panels, worker + 1, workers_);
+  const int64_t from = begin + (within - first_task_[index]) * per_task;
+  const int64_t to = std::min(from + per_task, end);
   if (from < to) run_panels(context, job, from, to, scratch);
 }
 

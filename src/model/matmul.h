@@ -55,8 +55,8 @@ class MatmulList {
 };
 
 /// Rows of a fused gate-and-up task that are kept between the products and the activation.
-constexpr int64_t kMatmulRowBlock = 128;
-constexpr int64_t kMatmulPanelsMax = 8;
+constexpr int64_t kMatmulRowBlock = 64;
+constexpr int64_t kMatmulPanelsMax = 16;
 constexpr int64_t kMatmulScratchFloats =
     2 * kMatmulRowBlock * kMatmulPanelsMax * kernels::kPanelOutputs;
 
