@@ -337,6 +337,31 @@ TEST(Render, ToolResultsAreSortedByTheirIdsWhenAllMatch) {
       "tool=\"fa\" index=\"1\"<|sep|>1; ");
 }
 
+TEST(Render, ManyResultsOfOneCallKeepTheirOrder) {
+  std::string results;
+  std::string expected;
+  for (int i = 0; i < 40; ++i) {
+    if (i > 0) results += ", ";
+    results += R"({"role": "tool", "tool_call_id": ")" + std::string(i % 2 == 0 ? "b" : "a") +
+               R"(", "content": ")" + std::to_string(i) + "\"}";
+  }
+  for (int i = 0; i < 40; ++i) {
+    const int content = i < 20 ? 2 * i + 1 : 2 * (i - 20);
+    expected += std::string("tool=\"") + (i < 20 ? "fa" : "fb") + "\" index=\"" +
+                std::to_string(i + 1) + "\"<|sep|>" + std::to_string(content) + "; ";
+  }
+  EXPECT_EQ(results_after(R"({"id": "a", "name": "fa"}, {"id": "b", "name": "fb"})", results),
+            expected);
+}
+
+TEST(Render, EachAssistantStartsTheCountAnew) {
+  const std::string calls = R"({"id": "a", "name": "fa"})";
+  EXPECT_EQ(results_after(calls, R"({"role": "tool", "content": "1"},
+      {"role": "assistant", "tool_calls": [{"id": "z", "name": "fz"}]},
+      {"role": "tool", "content": "2"})"),
+            "tool=\"fa\" index=\"1\"<|sep|>1; tool=\"fz\" index=\"1\"<|sep|>2; ");
+}
+
 TEST(Render, ResultsAreCountedSinceTheAssistantAlsoAcrossOtherMessages) {
   const std::string calls = R"({"id": "a", "name": "fa"}, {"id": "b", "name": "fb"})";
   EXPECT_EQ(
