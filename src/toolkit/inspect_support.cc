@@ -110,8 +110,9 @@ class TableBuilder {
     for (const auto& [format, check] : checks_) add_format(format, check);
     if (config_.has_vision) add_vision();
     table_.notes.emplace_back(
-        "batching: decode_batch runs any sequences together and the latent cache is paged (64 rows); a "
-        "scheduler that admits requests, and a server, are not part of this version");
+        "batching is decode_batch over any sequences, the latent cache has pages of 64 rows");
+    table_.notes.emplace_back(
+        "a scheduler that admits requests, and a server, are not part of this version");
     return std::move(table_);
   }
 

@@ -31,7 +31,7 @@ std::string two_decimals(int64_t hundredths) {
 
 /// 1.07 B, 512 M, 12,345.
 std::string parameter_text(int64_t count) {
-  if (count >= 10'000'000'000'000) return two_decimals(count / 10'000'000'000) + " T";
+  if (count >= 1'000'000'000'000) return two_decimals(count / 10'000'000'000) + " T";
   if (count >= 1'000'000'000) return two_decimals(count / 10'000'000) + " B";
   if (count >= 1'000'000) return two_decimals(count / 10'000) + " M";
   return grouped(count);
@@ -78,9 +78,20 @@ std::string head_text(const Inspection& i) {
   return text + (i.scales_scanned ? ", all scales scanned\n" : "\n");
 }
 
+/// Clauses of a description under each other.
+std::string stacked(const std::string& description) {
+  std::string text;
+  for (size_t at = 0; at < description.size();) {
+    const size_t end = std::min(description.find("; ", at), description.size());
+    text += (at == 0 ? "" : "             ") + description.substr(at, end - at) + "\n";
+    at = end + 2;
+  }
+  return text;
+}
+
 std::string model_text(const ModelConfig& c) {
-  return "\nmodel\n  attention  " + describe_attention(c) + "\n  residual   " + describe_residual(c) +
-         "\n  ffn        " + describe_ffn(c) + "\n" +
+  return "\nmodel\n  attention  " + stacked(describe_attention(c)) + "  residual   " +
+         stacked(describe_residual(c)) + "  ffn        " + stacked(describe_ffn(c)) +
          (c.has_vision ? "  vision     tower declared; this version runs text only\n" : "");
 }
 
@@ -111,7 +122,8 @@ std::string memory_text(const Inspection& i) {
     table.add({"  " + context_text(c.tokens), format_bytes(c.plan.state_bytes),
                format_bytes(c.plan.latent_bytes), format_bytes(c.plan.total_bytes),
                c.plan.total_bytes <= c.plan.available_bytes ? "yes" : "no"});
-  return text + table.text();
+  return text + table.text() +
+         "  states here are what trine allocates: the open rows of a KDA chunk and padding included\n";
 }
 
 std::string support_text(const SupportTable& support, const std::string& isa) {
