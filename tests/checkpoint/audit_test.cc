@@ -80,8 +80,8 @@ void halve(CheckpointBuilder* b, const std::string& name) {
   tensor.shape[0] /= 2;
 }
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> list{
+std::vector<Case> missing_cases() {
+  return {
       {"NormMissing", mxfp4(), [](auto* b) { drop(b, kNorm); }, "missing-tensor", kNorm},
       {"LinearMissing", mxfp4(), [](auto* b) { drop(b, std::string(kLinear) + ".weight"); },
        "missing-tensor", kLinear},
@@ -97,6 +97,11 @@ const std::vector<Case>& cases() {
        "missing-tensor", "experts.3.w1.weight_scale"},
       {"Int8ScaleMissing", int8(), [](auto* b) { drop(b, expert(".weight_scale")); },
        "missing-tensor", "experts.3.w1.weight_scale"},
+  };
+}
+
+std::vector<Case> shape_cases() {
+  return {
       {"NormTooShort", mxfp4(), [](auto* b) { halve(b, kNorm); }, "shape", kNorm},
       {"LinearTransposed", mxfp4(),
        [](auto* b) {
@@ -133,6 +138,11 @@ const std::vector<Case>& cases() {
        [](auto* b) { set_byte(b, expert(".weight_shape"), 8, 63); }, "shape", "[96, 63]"},
       {"WeightShapeOfZero", int4(32), [](auto* b) { set_byte(b, expert(".weight_shape"), 0, 0); },
        "shape", "weight_shape"},
+  };
+}
+
+std::vector<Case> type_cases() {
+  return {
       {"IntegerNorm", mxfp4(), [](auto* b) { b->tensors().at(kNorm).dtype = "I16"; }, "dtype",
        "I16"},
       {"IntegerLinear", mxfp4(),
@@ -155,6 +165,11 @@ const std::vector<Case>& cases() {
          b->tensors()[std::string(kLinear) + ".weight_scale"] = float_tensor(DType::kF32, {1}, {1});
        },
        "unexpected-scale", kLinear},
+  };
+}
+
+std::vector<Case> extra_cases() {
+  return {
       {"ExtraTensor", mxfp4(),
        [](auto* b) {
          b->tensors()["language_model.model.layers.0.bias"] = float_tensor(DType::kF32, {1}, {1});
@@ -191,6 +206,11 @@ const std::vector<Case>& cases() {
       {"OneResidualTensorAbsent", mxfp4(),
        [](auto* b) { drop(b, "language_model.model.output_attn_res_proj.weight"); },
        "missing-tensor", "output_attn_res_proj"},
+  };
+}
+
+std::vector<Case> feature_cases() {
+  return {
       {"OutputGateUndeclared", mxfp4(),
        [](auto* b) { b->text_config().set("mla_use_output_gate", false); }, "extra-tensor",
        "g_proj"},
@@ -208,6 +228,11 @@ const std::vector<Case>& cases() {
       {"VisionUndeclared", mxfp4(),
        [](auto* b) { b->tensors()["vision_tower.x.weight"] = float_tensor(DType::kF32, {1}, {1}); },
        "feature-undeclared", "vision_config"},
+  };
+}
+
+std::vector<Case> value_cases() {
+  return {
       {"NanScaleE8m0", mxfp4(), [](auto* b) { set_byte(b, expert(".weight_scale"), 5, 255); },
        "scale-value", "NaN at element 5"},
       {"NanScaleF32", int4(32),
@@ -233,6 +258,11 @@ const std::vector<Case>& cases() {
                    std::numeric_limits<float>::quiet_NaN());
        },
        "value-not-finite", "A_log"},
+  };
+}
+
+std::vector<Case> config_cases() {
+  return {
       {"OtherPrefix", mxfp4(),
        [](auto* b) {
          RawTensors renamed;
@@ -262,11 +292,10 @@ const std::vector<Case>& cases() {
        "feature-unsupported", "transform_config"},
       {"UnknownFormat", mxfp4(),
        [](auto* b) {
-         b->text_config().set(
-             "quantization_config",
-             *json::parse(
-                 R"({"quant_method":"compressed-tensors","config_groups":{"g":{"format":"marlin-24","targets":["Linear"]}}})",
-                 "t"));
+         b->text_config().set("quantization_config", *json::parse(
+                                                         R"({"quant_method":"compressed-tensors",
+                 "config_groups":{"g":{"format":"marlin-24","targets":["Linear"]}}})",
+                                                         "t"));
        },
        "format-unsupported", "marlin-24"},
       {"OtherQuantisation", mxfp4(),
@@ -276,7 +305,14 @@ const std::vector<Case>& cases() {
        },
        "quantization-config", "gptq"},
   };
-  return list;
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const auto& part : {missing_cases(), shape_cases(), type_cases(), extra_cases(),
+                           feature_cases(), value_cases(), config_cases()})
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
 }
 
 std::string case_name(const ::testing::TestParamInfo<Case>& c) { return c.param.name; }

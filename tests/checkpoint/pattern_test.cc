@@ -102,7 +102,8 @@ TEST(QuantConfig, ResolvesNamesThenPatternsThenClasses) {
     "ignore":["lm_head","re:.*gate$"],"config_groups":{
       "wide":{"targets":["Linear"],"weights":{"num_bits":8,"type":"int","group_size":128}},
       "mine":{"targets":["re:.*experts.*"],"weights":{"num_bits":4,"type":"int","group_size":32}},
-      "one":{"format":"float-quantized","targets":["m.experts.0.w1"],"weights":{"num_bits":8,"type":"float"}}}})",
+      "one":{"format":"float-quantized","targets":["m.experts.0.w1"],
+             "weights":{"num_bits":8,"type":"float"}}}})",
                             &findings);
   EXPECT_TRUE(findings.empty()) << all_findings(findings);
   const auto group = [&](const char* module, const char* type) {

@@ -32,39 +32,50 @@ std::string entry(const std::string& name, const std::string& dtype, const std::
          offsets + "}";
 }
 
-std::vector<Case> cases() {
-  const std::string a = entry("a", "F32", "[2]", "[0,8]");
-  const std::string b = entry("b", "U8", "[4]", "[8,12]");
-  const std::string both = "{" + a + "," + b + "}";
-  std::string deep = "{\"x\":";
-  for (int i = 0; i < 5000; ++i) deep += "[";
-  std::string deep_extra = R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"extra":)";
-  for (int i = 0; i < 100'000; ++i) deep_extra += "{\"k\":";
+const std::string kA = entry("a", "F32", "[2]", "[0,8]");
+const std::string kB = entry("b", "U8", "[4]", "[8,12]");
+const std::string kBoth = "{" + kA + "," + kB + "}";
+
+std::vector<Case> whole_cases() {
   return {
-      {"Whole", both, 12, ""},
-      {"WholeInAnotherOrder", "{" + b + "," + a + "}", 12, ""},
+      {"Whole", kBoth, 12, ""},
+      {"WholeInAnotherOrder", "{" + kB + "," + kA + "}", 12, ""},
       {"Empty", "{}", 0, ""},
-      {"Padded", both + "   ", 12, ""},
-      {"Metadata", R"({"__metadata__":{"format":"pt"},)" + a + "}", 8, ""},
+      {"Padded", kBoth + "   ", 12, ""},
+      {"Metadata", R"({"__metadata__":{"format":"pt"},)" + kA + "}", 8, ""},
       {"Scalar", "{" + entry("s", "F32", "[]", "[0,4]") + "}", 4, ""},
       {"EmptyTensor",
        "{" + entry("e", "F32", "[0,5]", "[0,0]") + "," + entry("f", "U8", "[1]", "[0,1]") + "}", 1,
        ""},
       {"EscapedName", "{" + entry("\\u0061\\n\\ud83d\\ude00", "U8", "[1]", "[0,1]") + "}", 1, ""},
+  };
+}
+
+std::vector<Case> json_cases() {
+  std::string deep = "{\"x\":";
+  for (int i = 0; i < 5000; ++i) deep += "[";
+  std::string deep_extra = R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"extra":)";
+  for (int i = 0; i < 100'000; ++i) deep_extra += "{\"k\":";
+  return {
       {"Nothing", "", 0, "header-json"},
       {"NoObject", "[]", 0, "header-json"},
-      {"Unfinished", both.substr(0, both.size() - 1), 12, "header-json"},
-      {"CutInTheMiddle", both.substr(0, 30), 12, "header-json"},
-      {"TextAfter", both + "x", 12, "header-json"},
-      {"TrailingComma", "{" + a + ",}", 8, "header-json"},
-      {"Comment", "{/**/" + a + "}", 8, "header-json"},
-      {"NulInside", both + std::string(1, '\0'), 12, "header-json"},
+      {"Unfinished", kBoth.substr(0, kBoth.size() - 1), 12, "header-json"},
+      {"CutInTheMiddle", kBoth.substr(0, 30), 12, "header-json"},
+      {"TextAfter", kBoth + "x", 12, "header-json"},
+      {"TrailingComma", "{" + kA + ",}", 8, "header-json"},
+      {"Comment", "{/**/" + kA + "}", 8, "header-json"},
+      {"NulInside", kBoth + std::string(1, '\0'), 12, "header-json"},
       {"BadUtf8", "{" + entry("\xff", "U8", "[1]", "[0,1]") + "}", 1, "header-json"},
       {"OverlongUtf8", "{" + entry("\xc0\xaf", "U8", "[1]", "[0,1]") + "}", 1, "header-json"},
       {"LoneSurrogate", "{" + entry("\\ud800", "U8", "[1]", "[0,1]") + "}", 1, "header-json"},
       {"ControlCharacter", "{" + entry("a\nb", "U8", "[1]", "[0,1]") + "}", 1, "header-json"},
       {"Deep", deep, 0, "header-json"},
       {"DeepInsideAnEntry", deep_extra, 0, "header-json"},
+  };
+}
+
+std::vector<Case> entry_cases() {
+  return {
       {"NegativeDimension", "{" + entry("a", "U8", "[-1]", "[0,1]") + "}", 1, "header-json"},
       {"FractionalDimension", "{" + entry("a", "U8", "[1.5]", "[0,1]") + "}", 1, "header-json"},
       {"ExponentDimension", "{" + entry("a", "U8", "[1e0]", "[0,1]") + "}", 1, "header-json"},
@@ -91,17 +102,24 @@ std::vector<Case> cases() {
       {"ShapeTwice", R"({"a":{"dtype":"U8","shape":[1],"shape":[1],"data_offsets":[0,1]}})", 1,
        "duplicate-key"},
       {"UnknownDtype", "{" + entry("a", "F4", "[2]", "[0,1]") + "}", 1, "dtype-unknown"},
-      {"MetadataOfNumbers", R"({"__metadata__":{"n":1},)" + a + "}", 8, "header-metadata"},
-      {"MetadataIsNoObject", R"({"__metadata__":[],)" + a + "}", 8, "header-metadata"},
-      {"Overlap", "{" + a + "," + entry("b", "U8", "[4]", "[4,8]") + "}", 8, "offsets-overlap"},
-      {"SameBytesTwice", "{" + a + "," + entry("b", "F32", "[2]", "[0,8]") + "}", 8,
+      {"MetadataOfNumbers", R"({"__metadata__":{"n":1},)" + kA + "}", 8, "header-metadata"},
+      {"MetadataIsNoObject", R"({"__metadata__":[],)" + kA + "}", 8, "header-metadata"},
+      {"Overlap", "{" + kA + "," + entry("b", "U8", "[4]", "[4,8]") + "}", 8, "offsets-overlap"},
+      {"SameBytesTwice", "{" + kA + "," + entry("b", "F32", "[2]", "[0,8]") + "}", 8,
        "offsets-overlap"},
-      {"Hole", "{" + a + "," + entry("b", "U8", "[4]", "[9,13]") + "}", 13, "offsets-hole"},
+      {"Hole", "{" + kA + "," + entry("b", "U8", "[4]", "[9,13]") + "}", 13, "offsets-hole"},
       {"HoleAtTheStart", "{" + entry("b", "U8", "[4]", "[1,5]") + "}", 5, "offsets-hole"},
-      {"Truncated", both, 11, "truncated"},
-      {"NoDataAtAll", both, 0, "truncated"},
-      {"TrailingBytes", both, 13, "trailing-bytes"},
+      {"Truncated", kBoth, 11, "truncated"},
+      {"NoDataAtAll", kBoth, 0, "truncated"},
+      {"TrailingBytes", kBoth, 13, "trailing-bytes"},
   };
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all = whole_cases();
+  for (const auto& part : {json_cases(), entry_cases()})
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
 }
 
 class Header : public ::testing::TestWithParam<Case> {};
