@@ -27,7 +27,7 @@ namespace trine::kernels::blocked {
 
 /// The unit of a level provides
 ///   Vec, kVecs: accumulators, registers per panel; Word: a register of decoded weights or of an x word;
-///   kKPerWord; kRows, kPanels: the largest tile; kBlockRows: rows of x in scratch;
+///   kKPerWord; kRows x kPanels and kTallRows x 1: the largest tiles; kBlockRows: rows of x in scratch;
 ///   zero, madd, fma, broadcast, load_panel, store_panel, load_f32, load_e8m0, load_floats, store_floats,
 ///   prefetch, prefetch_far, copy_x, decode<Coding> and, for Coding::kMx, mx_scale.
 
@@ -51,7 +51,7 @@ constexpr int64_t kRowBytes = kPanelOutputs * 4;
 constexpr int64_t kBlockWords = 256;
 constexpr int64_t kXBytes = kBlockWords * 4 + 64;
 /// Bytes ahead of its loads that a stream of weights is prefetched.
-constexpr int64_t kPrefetchBytes = 1024;
+constexpr int64_t kPrefetchBytes = 4096;
 
 TRINE_INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 

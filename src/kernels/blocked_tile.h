@@ -90,16 +90,17 @@ void tile(const Tile& t) {
   }
 }
 
+/// Finds the tile of `rows` rows: up to U::kRows with U::kPanels panels, up to U::kTallRows with one.
 template <class U, unsigned R>
 void tile_of(int64_t rows, int64_t panels, const Tile& t) {
-  if (rows == R) {
-    if (panels == U::kPanels)
-      tile<U, R, U::kPanels>(t);
-    else
-      tile<U, R, 1>(t);
-  } else if constexpr (R > 1) {
-    tile_of<U, R - 1>(rows, panels, t);
+  if (rows != R) {
+    if constexpr (R > 1) tile_of<U, R - 1>(rows, panels, t);
+    return;
   }
+  if constexpr (R <= U::kRows) {
+    if (panels == U::kPanels) return tile<U, R, U::kPanels>(t);
+  }
+  tile<U, R, 1>(t);
 }
 
 /// Decodes words [begin, end) of a panel to rows of 64 bytes; what lies in between is one group long at least.
@@ -181,16 +182,19 @@ struct Pass {
     t.y_stride = a.y_stride;
     const bool apart = !whole && group_words < words;  // totals in y, so the chain rests elsewhere
     t.chain_stride = apart ? U::kPanels * kPanelOutputs : a.y_stride;
-    const int64_t tiles = (rows + U::kRows - 1) / U::kRows;
+    const int64_t tiles = tall() ? 1 : (rows + U::kRows - 1) / U::kRows;
     for (int64_t i = 0; i < tiles; ++i) {
       const int64_t first = rows * i / tiles;
       t.x = scratch.x + first * kXBytes;
       t.y = a.y + (row + first) * a.y_stride + panel * kPanelOutputs;
       t.chain = apart ? scratch.chain + first * t.chain_stride : t.y;
-      tile_of<U, U::kRows>(rows * (i + 1) / tiles - first, count, t);
+      tile_of<U, U::kTallRows>(rows * (i + 1) / tiles - first, count, t);
       t.ahead = 0;
     }
   }
+
+  /// Two wide tiles would read the weights twice, the second time without work for the memory.
+  bool tall() const { return rows > U::kRows && rows <= U::kTallRows; }
 
   void run(int64_t panel_begin, int64_t panel_end) {
     const int64_t group_words = groups.scaled ? groups.words : words;
@@ -201,7 +205,8 @@ struct Pass {
       end = min64(end, words);
       copy_x(begin, end);
       int64_t panel = panel_begin;
-      for (; panel + U::kPanels <= panel_end; panel += U::kPanels) panels(panel, U::kPanels, begin, end);
+      const int64_t wide_end = tall() ? panel_begin : panel_end;
+      for (; panel + U::kPanels <= wide_end; panel += U::kPanels) panels(panel, U::kPanels, begin, end);
       for (; panel < panel_end; ++panel) panels(panel, 1, begin, end);
     }
   }

@@ -19,6 +19,7 @@ struct F32Unit {
   static constexpr unsigned kVecs = 2;
   static constexpr unsigned kKPerWord = 1;
   static constexpr unsigned kRows = 6;
+  static constexpr unsigned kTallRows = 6;
   static constexpr unsigned kPanels = 1;
   static constexpr int64_t kBlockRows = 96;
   /// Panels side by side for R rows: 8 or 12 chains of the 16 registers.
@@ -60,8 +61,8 @@ struct F32Unit {
     _mm256_maskstore_ps(p, lanes(valid), v[0]);
     _mm256_maskstore_ps(p + 8, lanes(valid - 8), v[1]);
   }
-  static void prefetch(const uint8_t* p) { _mm_prefetch(p, _MM_HINT_T0); }
-  static void prefetch_far(const uint8_t* p) { _mm_prefetch(p, _MM_HINT_T1); }
+  TRINE_INLINE static void prefetch(const uint8_t* p) { _mm_prefetch(p, _MM_HINT_T0); }
+  TRINE_INLINE static void prefetch_far(const uint8_t* p) { _mm_prefetch(p, _MM_HINT_T1); }
 
   static void copy_x(const float* x, int64_t count, uint8_t* out) {
     memcpy(out, x, static_cast<size_t>(count) * sizeof(float));

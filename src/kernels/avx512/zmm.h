@@ -21,6 +21,7 @@ struct Zmm {
   using Vec = __m512;
   static constexpr unsigned kVecs = 1;
   static constexpr unsigned kRows = 14;
+  static constexpr unsigned kTallRows = 28;
   static constexpr unsigned kPanels = 2;
   static constexpr int64_t kBlockRows = 84;
   /// Panels side by side for R rows: enough chains to hide the latency of one.
@@ -42,8 +43,8 @@ struct Zmm {
   static void store_floats(float* p, const Vec (&v)[1], int64_t valid) {
     _mm512_mask_storeu_ps(p, lanes(valid), v[0]);
   }
-  static void prefetch(const uint8_t* p) { _mm_prefetch(p, _MM_HINT_T0); }
-  static void prefetch_far(const uint8_t* p) { _mm_prefetch(p, _MM_HINT_T1); }
+  TRINE_INLINE static void prefetch(const uint8_t* p) { _mm_prefetch(p, _MM_HINT_T0); }
+  TRINE_INLINE static void prefetch_far(const uint8_t* p) { _mm_prefetch(p, _MM_HINT_T1); }
 
   static __m128i load_16_bytes(const uint8_t* p) {
     __m128i bytes;
