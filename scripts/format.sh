@@ -12,7 +12,7 @@ if [[ ${1:-} == --check ]]; then
 fi
 files=("$@")
 if [[ $# -eq 0 ]]; then
-  mapfile -t files < <(find apps examples fuzz include src tests \( -name '*.cc' -o -name '*.h' \) | sort)
+  mapfile -t files < <(find apps bench examples fuzz include src tests \( -name '*.cc' -o -name '*.h' \) | sort)
 fi
 clang-format --style=file "${mode[@]}" "${files[@]}"
 # Moved trailing comments settle in the second pass.
