@@ -46,9 +46,9 @@ struct Generation {
   double decode_rate() const;
 };
 
-/// Appends `prompt` to the sequence and generates. The last generated id is not appended: the sequence
-/// then ends before it (position = before + prompt + ids - 1). Cancelled in the prompt, a sequence must
-/// be reset. Errors: those of Sequence::prefill and decode.
+/// Appends `prompt` to the sequence and generates. The last generated id is not appended: the
+/// sequence then ends before it (position = before + prompt + ids - 1). Cancelled in the prompt, a
+/// sequence must be reset. Errors: those of Sequence::prefill and decode.
 Result<Generation> generate(const Model& model, Sequence* sequence, Sampler* sampler,
                             std::span<const int32_t> prompt, const GenerateOptions& options);
 

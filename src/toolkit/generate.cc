@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "base/try.h"
+
 namespace trine {
 namespace {
 
@@ -86,8 +88,7 @@ Result<Generation> generate(const Model& model, Sequence* sequence, Sampler* sam
       out.finish = FinishReason::kLength;
       return out;
     }
-    logits = sequence->decode(id);
-    if (!logits.ok()) return logits.status();
+    TRINE_RETURN_IF_ERROR(sequence->decode(id, &logits.value()));
   }
 }
 

@@ -1,0 +1,59 @@
+// trine: K3-generation language models on CPUs. One verb per file; the work is in libtrine.
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <iostream>
+
+#include "common.h"
+#include "verbs.h"
+
+namespace {
+
+constexpr const char* kFooter =
+    "Exit codes: 0 done or whole, 1 findings or a refused input, 2 usage,\n"
+    "3 environment (no memory, no file, no such instruction set), 130 Ctrl-C.\n"
+    "Data goes to stdout, everything else to stderr. 'trine VERB --help' shows an example.";
+
+// Usage errors are ours to print: one line that says what is wrong, one that says where help is.
+int report_usage(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) return app.exit(error, std::cout, std::cerr);  // help, version
+  std::string verb = "trine";
+  for (const CLI::App* chosen : app.get_subcommands()) verb += " " + chosen->get_name();
+  std::cerr << verb << ": " << error.what() << "\nSee '" << verb << " --help'.\n";
+  return trine::cli::kUsage;
+}
+
+int run(int argc, char** argv) {
+  namespace cli = trine::cli;
+  int exit_code = cli::kDone;
+  CLI::App app("trine runs K3-generation language models on CPUs.", "trine");
+  app.set_version_flag("--version", std::string("trine ") + TRINE_VERSION);
+  app.footer(kFooter);
+  app.get_formatter()->column_width(28);
+  app.require_subcommand(1);
+  for (const auto add :
+       {cli::add_run, cli::add_chat, cli::add_inspect, cli::add_bench, cli::add_synth,
+        cli::add_tokenize, cli::add_detokenize, cli::add_render, cli::add_parse, cli::add_logits,
+        cli::add_verify, cli::add_generate}) {
+    add(&app, &exit_code);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return report_usage(app, error);
+  }
+  const trine::Status written = cli::flush_output();
+  return exit_code == cli::kDone && !written.ok() ? cli::fail(written) : exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::cerr << "trine: out of memory\n";
+  } catch (const std::exception& error) {
+    std::cerr << "trine: " << error.what() << "\n";
+  }
+  return trine::cli::kEnvironment;
+}

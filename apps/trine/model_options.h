@@ -1,0 +1,48 @@
+// Options of every verb that loads a model, and the loading itself.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "trine/model.h"
+#include "trine/tokenizer.h"
+
+namespace CLI {  // compiling the whole of it takes seconds; only the verbs need to
+class App;
+class Validator;
+}  // namespace CLI
+
+namespace trine::cli {
+
+struct AnswerOptions;
+
+struct ModelOptions {
+  std::string folder;
+  LoadOptions load;
+  bool quiet = false;  ///< no progress, no statistics
+};
+
+/// A check whose description is not printed: the help of the option says it in words.
+CLI::Validator unprinted(CLI::Validator check);
+
+/// MODEL, --precision, --threads, ... `precision` is the default.
+void add_model_options(CLI::App* app, ModelOptions* options,
+                       Precision precision = Precision::kFast);
+
+/// --max-tokens, --temperature, --top-p, --top-k, --min-p, --seed.
+void add_sampling_options(CLI::App* app, AnswerOptions* options);
+
+/// MODEL alone, for verbs that need the tokenizer only.
+void add_folder(CLI::App* app, std::string* folder, const std::string& what);
+
+/// Checks the folder and the instruction set. kDone or an exit code, the reason printed.
+int check_model_options(const ModelOptions& options);
+
+/// Loads with a progress bar. Empty when it failed: then the reason is printed and *exit_code set.
+std::optional<Model> load_model(const ModelOptions& options, int* exit_code);
+std::optional<Tokenizer> load_tokenizer(const std::string& folder, int* exit_code);
+
+/// "fast" or "exact".
+const char* precision_name(Precision precision);
+
+}  // namespace trine::cli
