@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "emulated/table.h"
 #include "kernels/table.h"
 #include "platform/cpu.h"
 
@@ -23,6 +24,12 @@ struct Level {
   const kernels::KernelTable* table;
 };
 
+#if defined(TRINE_EMULATED_AVX512)
+/// AVX-512 alone, its instructions emulated.
+inline std::vector<Level> kernel_levels() {
+  return {{"avx512 emulated", &emulated_avx512_table()}};
+}
+#else
 /// Every level this machine can execute.
 inline std::vector<Level> kernel_levels() {
   std::vector<Level> levels;
@@ -31,6 +38,7 @@ inline std::vector<Level> kernel_levels() {
   }
   return levels;
 }
+#endif
 
 /// An array between two guards, one element off any alignment. The guards are NaN for floats, so
 /// that a read beyond the ends shows in the result, and check() finds a write.
