@@ -24,7 +24,7 @@ WRAPPED = {
     "nlohmann/": ("src/base/json.cc", "apps/trine/"),
     "hwloc": ("src/platform/topology.cc",),
     "unicode/": ("src/text/", "tests/text/"),
-    "openssl/": ("src/checkpoint/", "tests/"),
+    "openssl/": ("src/toolkit/checksums.cc", "tests/"),
     "CLI/": ("apps/",),
     "histedit": ("apps/",),
     "editline/": ("apps/",),

@@ -1,5 +1,6 @@
-// What this processor can do at most: loops that keep one unit busy from registers, and a read loop.
-// `bench` times them; the roof of a forward pass is made of these figures (docs/guide/bench.md).
+// What this processor can do at most: loops that keep one unit busy from registers, and a read
+// loop. `bench` times them; the roof of a forward pass is made of these figures
+// (docs/guide/bench.md).
 #pragma once
 
 #include <stdint.h>
@@ -7,10 +8,11 @@
 namespace trine::kernels {
 
 /// Runs `rounds` rounds with every input 1 and returns the sum of all accumulators, which is
-/// rounds * operations / 2 (as long as a float accumulator counts exactly): proof that the work was done.
+/// rounds * operations / 2 (as long as a float accumulator counts exactly): proof that the work was
+/// done.
 struct PeakLoop {
-  const char* name;    ///< "avx512 vfmadd ps"
-  int64_t operations;  ///< of one round, 2 per multiply-add
+  const char* name;               ///< "avx512 vfmadd ps"
+  int64_t operations;             ///< of one round, 2 per multiply-add
   double (*run)(int64_t rounds);  ///< null: the processor has no such unit (or not at this level)
 };
 

@@ -1,8 +1,9 @@
-// `trine bench`: this machine's limits and a model's speed, measured in one run (docs/guide/bench.md).
+// `trine bench`: this machine's limits and a model's speed, measured in one run
+// (docs/guide/bench.md).
 //
-// Order: costs from the headers; loads (the last one counts, its files are in the page cache) with the
-// peak memory of one sequence; quiet rows, repeated in turn with samples of the machine's limits between
-// them; the router's choices; the same rows beside a busy neighbour.
+// Order: costs from the headers; loads (the last one counts, its files are in the page cache) with
+// the peak memory of one sequence; quiet rows, repeated in turn with samples of the machine's
+// limits between them; the router's choices; the same rows beside a busy neighbour.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -45,7 +46,9 @@ std::string with_decimals(double value, int64_t scale) {
 }
 
 Status check_sizes(const BenchOptions& options) {
-  const auto refuse = [](const std::string& what) { return Status(Code::kInvalidArgument, "bench: " + what); };
+  const auto refuse = [](const std::string& what) {
+    return Status(Code::kInvalidArgument, "bench: " + what);
+  };
   for (const int64_t n : options.prefill_tokens)
     if (n < 1) return refuse("prefill sizes must be positive");
   for (const int64_t n : options.decode_depths)
@@ -138,8 +141,8 @@ class Bench {
     for (int64_t i = 0; i < kFirstPrompt; ++i) ids.push_back(bench_id(0, i, model_->vocab_size()));
     TRINE_RETURN_IF_ERROR(sequence.prefill(ids).status());
     first_.samples = {seconds_since(start)};
-    say((busy ? "load, busy: " : "load: ") + with_decimals(row.seconds(), 1000) + " s, first token after " +
-        with_decimals(first_.seconds(), 1000) + " s");
+    say((busy ? "load, busy: " : "load: ") + with_decimals(row.seconds(), 1000) +
+        " s, first token after " + with_decimals(first_.seconds(), 1000) + " s");
     return row;
   }
 
@@ -147,12 +150,14 @@ class Bench {
     const auto size = [](const BenchCase& c) {
       return c.row.batch * (c.row.kind == "prefill" ? c.row.tokens : c.row.depth + 1);
     };
-    const auto largest = std::max_element(cases_.begin(), cases_.end(),
-                                          [&](const auto& a, const auto& b) { return size(a) < size(b); });
+    const auto largest =
+        std::max_element(cases_.begin(), cases_.end(),
+                         [&](const auto& a, const auto& b) { return size(a) < size(b); });
     if (cases_.size() <= 1) return false;
     left_out_ += "left out for want of memory: " + largest->row.kind + " of " +
                  std::to_string(largest->row.tokens) + " tokens at depth " +
-                 std::to_string(largest->row.depth) + ", batch " + std::to_string(largest->row.batch) + "\n";
+                 std::to_string(largest->row.depth) + ", batch " +
+                 std::to_string(largest->row.batch) + "\n";
     cases_.erase(largest);
     return true;
   }
@@ -174,8 +179,9 @@ class Bench {
     config_ = checkpoint.config();
     for (const auto& file : checkpoint.files()) file_bytes_ += file.bytes;
     TRINE_ASSIGN_OR_RETURN(const auto weights, model::plan_weights(config_, &checkpoint));
-    const bool bf16 = options_.load.precision == Precision::kFast &&
-                      (kernels::kernel_table(isa_).bf16_inputs || options_.load.round_inputs_to_bf16);
+    const bool bf16 =
+        options_.load.precision == Precision::kFast &&
+        (kernels::kernel_table(isa_).bf16_inputs || options_.load.round_inputs_to_bf16);
     const int64_t experts = config_.num_experts;
     const int64_t picked = config_.num_experts_per_token;
     const int64_t chunk = model_->prefill_chunk();
@@ -190,8 +196,10 @@ class Bench {
         continue;
       }
       const int64_t steps = c.row.tokens / c.row.batch;
-      const engine::PassShape shape{.sequences = c.row.batch, .rows = 1,
-                                    .depth = c.row.depth + steps / 2, .logit_rows = c.row.batch};
+      const engine::PassShape shape{.sequences = c.row.batch,
+                                    .rows = 1,
+                                    .depth = c.row.depth + steps / 2,
+                                    .logit_rows = c.row.batch};
       c.cost = engine::pass_cost(config_, *weights, shape, bf16);
       for (engine::Cost& part : c.cost.costs) {
         part.bytes *= static_cast<double>(steps);
@@ -224,9 +232,9 @@ class Bench {
 
   void report_sample(const BenchRow& row) const {
     const double seconds = row.samples.back();
-    say(row.kind + (row.busy ? ", busy" : "") + ": " + std::to_string(row.tokens) + " tokens, depth " +
-        std::to_string(row.depth) + ", batch " + std::to_string(row.batch) + ": " +
-        with_decimals(static_cast<double>(row.tokens) / seconds, 100) + " tok/s");
+    say(row.kind + (row.busy ? ", busy" : "") + ": " + std::to_string(row.tokens) +
+        " tokens, depth " + std::to_string(row.depth) + ", batch " + std::to_string(row.batch) +
+        ": " + with_decimals(static_cast<double>(row.tokens) / seconds, 100) + " tok/s");
   }
 
   Status quiet_rows() {
@@ -247,7 +255,8 @@ class Bench {
     for (BenchCase& c : cases_) {
       // One row meets exactly as many experts as it picks.
       if (layers > 0 && (c.row.kind == "prefill" || c.row.batch > 1)) {
-        say("counting the experts that " + c.row.kind + " of " + std::to_string(c.row.tokens) + " meets");
+        say("counting the experts that " + c.row.kind + " of " + std::to_string(c.row.tokens) +
+            " meets");
         TRINE_ASSIGN_OR_RETURN(
             c.actual_experts, runner_->count_experts(c.row, layers, config_.num_experts_per_token));
         use_actual_experts(&c.cost, c.expected_experts, c.actual_experts);
@@ -322,11 +331,12 @@ class Bench {
     root.set("peak_rss_bytes", peak_rss_);
     BenchReport report;
     report.json = json::dump_pretty(root) + "\n";
-    report.text = to_text(machine) + machine_text_ + "\n" + folder_ + ": " + format_bytes(file_bytes_) +
-                  ", " + model_->kernels() + ", " + std::to_string(model_->threads()) + " threads, " +
-                  "chunks of " + std::to_string(model_->prefill_chunk()) + "\n" + bench_table(rows_) + "\n" +
-                  bench_ratios(rows_) + "peak memory " + format_bytes(peak_rss_) + ", the files are " +
-                  format_bytes(file_bytes_) + "\n" + left_out_ + bench_noise(rows_);
+    report.text =
+        to_text(machine) + machine_text_ + "\n" + folder_ + ": " + format_bytes(file_bytes_) +
+        ", " + model_->kernels() + ", " + std::to_string(model_->threads()) + " threads, " +
+        "chunks of " + std::to_string(model_->prefill_chunk()) + "\n" + bench_table(rows_) + "\n" +
+        bench_ratios(rows_) + "peak memory " + format_bytes(peak_rss_) + ", the files are " +
+        format_bytes(file_bytes_) + "\n" + left_out_ + bench_noise(rows_);
     return report;
   }
 

@@ -92,7 +92,8 @@ Peaks PeakMeter::peaks() const {
   Peaks peaks;
   peaks.read_bytes_per_s = median(reads_);
   peaks.noise = spread(reads_);
-  double* const targets[] = {&peaks.f32, &peaks.bf16, &peaks.int8, &peaks.amx_bf16, &peaks.amx_int8};
+  double* const targets[] = {&peaks.f32, &peaks.bf16, &peaks.int8, &peaks.amx_bf16,
+                             &peaks.amx_int8};
   for (size_t i = 0; i < units_.size(); ++i) *targets[i] = median(units_[i].samples);
   return peaks;
 }

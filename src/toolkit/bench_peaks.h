@@ -1,4 +1,5 @@
-// What the machine reaches in this run: read bandwidth and the peaks of its units, all threads together.
+// What the machine reaches in this run: read bandwidth and the peaks of its units, all threads
+// together.
 #pragma once
 
 #include <cstdint>

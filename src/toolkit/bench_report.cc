@@ -22,9 +22,11 @@ std::string decimal(double value, int places) {
 
 json::Value positive(double value) { return value > 0 ? json::Value(value) : json::Value(); }
 
-const BenchRow* find_row(const std::vector<BenchRow>& rows, int64_t depth, int64_t batch, bool busy) {
+const BenchRow* find_row(const std::vector<BenchRow>& rows, int64_t depth, int64_t batch,
+                         bool busy) {
   for (const BenchRow& row : rows)
-    if (row.kind == "decode" && row.depth == depth && row.batch == batch && row.busy == busy) return &row;
+    if (row.kind == "decode" && row.depth == depth && row.batch == batch && row.busy == busy)
+      return &row;
   return nullptr;
 }
 
@@ -96,7 +98,8 @@ std::string bench_ratios(const std::vector<BenchRow>& rows) {
     for (const BenchRow& quiet : rows)
       if (!quiet.busy && quiet.kind == row.kind && quiet.tokens == row.tokens &&
           quiet.depth == row.depth && quiet.batch == row.batch)
-        add(name_of(row) + " beside a busy neighbour", quiet.seconds() / row.seconds(), "the quiet rate");
+        add(name_of(row) + " beside a busy neighbour", quiet.seconds() / row.seconds(),
+            "the quiet rate");
   }
   return text;
 }

@@ -19,8 +19,8 @@ struct BenchRow {
   double bytes = 0;             ///< that the phase must read; 0 = does not apply
   double roof_seconds = 0;      ///< 0 = does not apply
 
-  double seconds() const;            ///< median
-  double tokens_per_s() const;       ///< all sequences together; 0 = does not apply
+  double seconds() const;       ///< median
+  double tokens_per_s() const;  ///< all sequences together; 0 = does not apply
   double bytes_per_token() const;
   double roof_fraction() const;
   json::Value to_json() const;

@@ -24,8 +24,8 @@ void use_actual_experts(engine::PassCost* cost, double expected, double actual) 
     if (part.kind == "experts") part.bytes *= actual / expected;
 }
 
-double distinct_experts(const std::vector<int32_t>& ids, int64_t layers, int64_t tokens, int64_t picked,
-                        int64_t chunk) {
+double distinct_experts(const std::vector<int32_t>& ids, int64_t layers, int64_t tokens,
+                        int64_t picked, int64_t chunk) {
   int64_t total = 0;
   int64_t groups = 0;
   for (int64_t layer = 0; layer < layers; ++layer) {

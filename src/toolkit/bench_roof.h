@@ -17,7 +17,7 @@ void use_actual_experts(engine::PassCost* cost, double expected, double actual);
 
 /// Distinct experts per layer that the rows of each chunk met: mean over layers and chunks.
 /// ids: [layers][tokens][picked], as in Trace::router_ids.
-double distinct_experts(const std::vector<int32_t>& ids, int64_t layers, int64_t tokens, int64_t picked,
-                        int64_t chunk);
+double distinct_experts(const std::vector<int32_t>& ids, int64_t layers, int64_t tokens,
+                        int64_t picked, int64_t chunk);
 
 }  // namespace trine

@@ -34,7 +34,8 @@ std::vector<int32_t> bench_ids(int64_t sequence, int64_t begin, int64_t count, i
 
 int32_t bench_id(int64_t sequence, int64_t place, int64_t vocab_size) {
   static const CounterStream stream(0, "bench");
-  return static_cast<int32_t>(stream.word(sequence << 32 | place) % static_cast<uint64_t>(vocab_size));
+  return static_cast<int32_t>(stream.word(sequence << 32 | place) %
+                              static_cast<uint64_t>(vocab_size));
 }
 
 Status BenchRunner::grow(int64_t count) {

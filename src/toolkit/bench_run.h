@@ -15,7 +15,7 @@ namespace trine {
 /// One thing to be timed again and again.
 struct BenchCase {
   BenchRow row;
-  engine::PassCost cost;      ///< of the whole phase
+  engine::PassCost cost;        ///< of the whole phase
   double expected_experts = 0;  ///< distinct experts per layer and pass that the cost assumes
   double actual_experts = 0;    ///< and those that were met; 0 = the same
 };

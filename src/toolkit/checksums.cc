@@ -19,13 +19,13 @@ namespace {
 constexpr int64_t kBlockBytes = int64_t{4} << 20;
 
 bool is_sha256(const std::string& text) {
-  return text.size() == 64 &&
-         std::all_of(text.begin(), text.end(), [](char c) {
+  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
          });
 }
 
-// Hub caches keep a file under the name of its sha256 (git objects, 40 digits, are for small files).
+// Hub caches keep a file under the name of its sha256 (git objects, 40 digits, are for small
+// files).
 std::string blob_name(const std::filesystem::path& path) {
   std::error_code error;
   const auto target = std::filesystem::read_symlink(path, error);
@@ -38,10 +38,12 @@ std::string blob_name(const std::filesystem::path& path) {
 
 Result<std::string> sha256_file(const std::string& path) {
   TRINE_ASSIGN_OR_RETURN(const auto file, File::open(path));
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
+                                                                        EVP_MD_CTX_free);
   if (context == nullptr || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1)
     return Status(Code::kInternal, path + ": sha256 is not available in libcrypto");
-  std::vector<unsigned char> block(static_cast<size_t>(std::min(kBlockBytes, std::max<int64_t>(file.size(), 1))));
+  std::vector<unsigned char> block(
+      static_cast<size_t>(std::min(kBlockBytes, std::max<int64_t>(file.size(), 1))));
   for (int64_t at = 0; at < file.size(); at += kBlockBytes) {
     const int64_t bytes = std::min(kBlockBytes, file.size() - at);
     TRINE_RETURN_IF_ERROR(file.read_at(at, block.data(), bytes));

@@ -1,4 +1,5 @@
-// `trine inspect`: what a checkpoint is, whether it is whole, what it will cost and what trine does with it.
+// `trine inspect`: what a checkpoint is, whether it is whole, what it will cost and what trine does
+// with it.
 #include <utility>
 
 #include "base/json.h"
@@ -38,9 +39,10 @@ std::string expert_format(const Checkpoint& source) {
   if (config.moe_layer_count() == 0) return "bf16";
   int64_t layer = 0;
   while (!config.is_moe(layer)) ++layer;
-  const auto linear = source.linear(config.tensor_prefix() + "model.layers." + std::to_string(layer) +
-                                    ".block_sparse_moe.experts.0.w1");
-  if (!linear.ok()) return config.layout == checkpoint::Layout::kK3 ? "mxfp4-pack-quantized" : "bf16";
+  const auto linear = source.linear(config.tensor_prefix() + "model.layers." +
+                                    std::to_string(layer) + ".block_sparse_moe.experts.0.w1");
+  if (!linear.ok())
+    return config.layout == checkpoint::Layout::kK3 ? "mxfp4-pack-quantized" : "bf16";
   switch (linear->coding) {
     case WeightCoding::kPlain: return "bf16";
     case WeightCoding::kMxfp4: return "mxfp4-pack-quantized";
@@ -71,9 +73,10 @@ void add_checksums(Inspection* inspection) {
   }
   for (const FileChecksum& file : *sums)
     if (!file.matches())
-      inspection->findings.push_back(error_finding("checksum", file.name, "sha256 " + file.sha256,
-                                                   "sha256 " + file.expected + " (its name in the cache)",
-                                                   "the file is damaged: download it again"));
+      inspection->findings.push_back(
+          error_finding("checksum", file.name, "sha256 " + file.sha256,
+                        "sha256 " + file.expected + " (its name in the cache)",
+                        "the file is damaged: download it again"));
   inspection->checksums = std::move(*sums);
 }
 
@@ -118,7 +121,8 @@ bool blames_config(const checkpoint::Findings& findings) {
 
 Result<InspectReport> inspect(const std::string& folder, const InspectOptions& options) {
   TRINE_ASSIGN_OR_RETURN(const Isa isa, choose_isa(options.isa));
-  TRINE_ASSIGN_OR_RETURN(const auto source, Checkpoint::open(folder, {.scan_scales = options.scan}));
+  TRINE_ASSIGN_OR_RETURN(const auto source,
+                         Checkpoint::open(folder, {.scan_scales = options.scan}));
   Inspection inspection;
   inspection.folder = folder;
   inspection.config = source.config();

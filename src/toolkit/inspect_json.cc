@@ -19,8 +19,9 @@ json::Value attention_json(const ModelConfig& c) {
   value.set("kda_num_heads", c.kda_num_heads);
   value.set("kda_head_dim", c.kda_head_dim);
   value.set("short_conv_kernel_size", c.short_conv_kernel_size);
-  value.set("gate_lower_bound",
-            c.gate_lower_bound ? json::Value(static_cast<double>(*c.gate_lower_bound)) : json::Value());
+  value.set("gate_lower_bound", c.gate_lower_bound
+                                    ? json::Value(static_cast<double>(*c.gate_lower_bound))
+                                    : json::Value());
   value.set("use_full_rank_gate", c.use_full_rank_gate);
   value.set("mla_layers", c.mla_layer_count());
   value.set("num_attention_heads", c.num_attention_heads);
@@ -111,7 +112,8 @@ json::Value inspection_json(const Inspection& inspection) {
   root.set("machine", to_json(inspection.machine));
   root.set("findings", std::move(findings));
   root.set("not_checked", std::move(not_checked));
-  root.set("checksums", inspection.checksums ? checksums_json(*inspection.checksums) : json::Value());
+  root.set("checksums",
+           inspection.checksums ? checksums_json(*inspection.checksums) : json::Value());
   return root;
 }
 

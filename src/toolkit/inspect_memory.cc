@@ -6,10 +6,11 @@ namespace {
 
 constexpr int64_t kContexts[] = {4096, 16384, 65536, 131072, 262144, 1048576};
 
-// Buffers are rounded to cache lines, so the form is taken between two sizes that are multiples of 64
-// rows, where it is exact.
-ActivationForm activation_form(const checkpoint::ModelConfig& config, const model::WeightSet& weights,
-                               const engine::PlanRequest& request, int64_t context) {
+// Buffers are rounded to cache lines, so the form is taken between two sizes that are multiples of
+// 64 rows, where it is exact.
+ActivationForm activation_form(const checkpoint::ModelConfig& config,
+                               const model::WeightSet& weights, const engine::PlanRequest& request,
+                               int64_t context) {
   constexpr int64_t kLow = 256;
   constexpr int64_t kHigh = 512;
   const int64_t low = engine::activation_bytes(config, weights, request, kLow, context);

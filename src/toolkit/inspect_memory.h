@@ -26,12 +26,12 @@ struct ActivationForm {
 };
 
 struct MemoryReport {
-  int64_t latent_bytes_per_token = 0;     ///< closed form, bf16: MLA layers * (r + dr) * 2
-  int64_t state_bytes_per_sequence = 0;   ///< closed form, fp32: KDA states and windows
-  int64_t weight_bytes = 0;               ///< packed
+  int64_t latent_bytes_per_token = 0;    ///< closed form, bf16: MLA layers * (r + dr) * 2
+  int64_t state_bytes_per_sequence = 0;  ///< closed form, fp32: KDA states and windows
+  int64_t weight_bytes = 0;              ///< packed
   int64_t prefill_chunk = 0;
   ActivationForm activation;
-  std::vector<ContextMemory> contexts;    ///< 4K, 16K, 64K, 128K, 256K, 1M
+  std::vector<ContextMemory> contexts;  ///< 4K, 16K, 64K, 128K, 256K, 1M
   json::Value to_json() const;
 };
 

@@ -46,7 +46,8 @@ Place place_of(const ModelConfig& config, const ExpectedTensor& tensor) {
   if (has(".self_attn.")) {
     const size_t at = name.find(".layers.") + 8;
     int64_t layer = 0;
-    for (size_t i = at; i < name.size() && name[i] != '.'; ++i) layer = layer * 10 + (name[i] - '0');
+    for (size_t i = at; i < name.size() && name[i] != '.'; ++i)
+      layer = layer * 10 + (name[i] - '0');
     return {"attention", config.is_kda[static_cast<size_t>(layer)] ? "KDA" : "MLA"};
   }
   if (has("shared_experts.")) return {"ffn", "shared experts"};
@@ -114,7 +115,8 @@ class DeclaredBytes {
 
   Stored operator()(const ExpectedTensor& expected) {
     if (!expected.quantisable())
-      return {dtype_name(expected.default_dtype), expected.elements() * dtype_bytes(expected.default_dtype)};
+      return {dtype_name(expected.default_dtype),
+              expected.elements() * dtype_bytes(expected.default_dtype)};
     const LinearFormat format = format_of_(expected);
     const std::string label = declared_label(format);
     if (format.format == "bf16") return {label, expected.elements() * 2};
@@ -151,7 +153,8 @@ void add(const Place& place, const Stored& stored, int64_t parameters, int64_t a
     known.bytes += stored.bytes;
     return;
   }
-  count->groups.push_back({place.part, place.group, stored.format, parameters, active, stored.bytes});
+  count->groups.push_back(
+      {place.part, place.group, stored.format, parameters, active, stored.bytes});
 }
 
 // k of E experts work on a token: the share of all of them, whatever their format.
@@ -165,9 +168,17 @@ void add_active_experts(const ModelConfig& config, ParameterCount* count) {
 }
 
 int order_of(const std::string& group) {
-  constexpr const char* kOrder[] = {"KDA",           "MLA",       "AttnRes",     "dense MLP",
-                                    "router",        "latent projections", "routed experts",
-                                    "shared experts", "norms",    "embedding",   "lm_head",
+  constexpr const char* kOrder[] = {"KDA",
+                                    "MLA",
+                                    "AttnRes",
+                                    "dense MLP",
+                                    "router",
+                                    "latent projections",
+                                    "routed experts",
+                                    "shared experts",
+                                    "norms",
+                                    "embedding",
+                                    "lm_head",
                                     "vision tower"};
   int i = 0;
   for (const char* name : kOrder) {
@@ -208,7 +219,8 @@ Result<ParameterCount> count_parameters(const checkpoint::Checkpoint& checkpoint
   DeclaredBytes declared(format_of);
   ParameterCount count;
   checkpoint::for_each_expected(config, [&](const ExpectedTensor& expected) {
-    const Stored found = checkpoint.has_weights() ? stored(checkpoint, expected) : declared(expected);
+    const Stored found =
+        checkpoint.has_weights() ? stored(checkpoint, expected) : declared(expected);
     add(place_of(config, expected), found, expected.elements(), active_parameters(config, expected),
         &count);
   });

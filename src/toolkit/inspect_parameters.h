@@ -16,8 +16,9 @@ struct ParameterGroup {
   std::string group;   ///< "KDA", "routed experts", ...
   std::string format;  ///< "BF16", "MXFP4", ...; "absent" when the tensors are missing
   int64_t parameters = 0;
-  int64_t active = 0;  ///< read for one token: all of a matrix, one row of the embedding, k of E experts
-  int64_t bytes = 0;   ///< as stored, scales included
+  int64_t active =
+      0;  ///< read for one token: all of a matrix, one row of the embedding, k of E experts
+  int64_t bytes = 0;  ///< as stored, scales included
 };
 
 struct ParameterCount {
@@ -29,8 +30,8 @@ struct ParameterCount {
   json::Value to_json() const;
 };
 
-/// With weights, what is stored; without, what index and config declare. Errors: a quantization_config
-/// that cannot be read (weights absent).
+/// With weights, what is stored; without, what index and config declare. Errors: a
+/// quantization_config that cannot be read (weights absent).
 Result<ParameterCount> count_parameters(const checkpoint::Checkpoint& checkpoint);
 
 }  // namespace trine

@@ -19,15 +19,15 @@ struct Inspection {
   std::string folder;
   checkpoint::ModelConfig config;
   checkpoint::Findings findings;
-  bool usable_config = false;    ///< false: only the findings mean anything
+  bool usable_config = false;  ///< false: only the findings mean anything
   bool has_weights = false;
   bool scales_scanned = false;
-  int64_t file_count = 0;        ///< shards
+  int64_t file_count = 0;  ///< shards
   int64_t file_bytes = 0;
   int64_t tensor_count = 0;
   ParameterCount parameters;
   std::optional<MemoryReport> memory;
-  std::string memory_reason;     ///< why there is none
+  std::string memory_reason;  ///< why there is none
   std::optional<SupportTable> support;
   Machine machine;
   std::vector<std::string> not_checked;

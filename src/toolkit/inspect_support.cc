@@ -20,7 +20,8 @@ PackedFormat format_of(const PackedLinear& w) {
   PackedFormat format;
   format.format = w.view.format;
   format.scale = w.view.scale_kind;
-  const bool grouped = w.view.scale_kind != kernels::ScaleKind::kNone && w.view.group < w.view.k_padded;
+  const bool grouped =
+      w.view.scale_kind != kernels::ScaleKind::kNone && w.view.group < w.view.k_padded;
   format.group = grouped ? w.view.group : 0;
   return format;
 }
@@ -44,19 +45,20 @@ ModelFormats collect_formats(const model::WeightSet& weights) {
   ModelFormats formats;
   for (const model::LayerWeights& layer : weights.layers) {
     if (const auto* w = std::get_if<model::KdaWeights>(&layer.attention))
-      collect({&w->q_proj, &w->k_proj, &w->v_proj, &w->f_a_proj, &w->f_b_proj, &w->b_proj, &w->g_proj,
-               &w->g_a_proj, &w->g_b_proj, &w->o_proj},
+      collect({&w->q_proj, &w->k_proj, &w->v_proj, &w->f_a_proj, &w->f_b_proj, &w->b_proj,
+               &w->g_proj, &w->g_a_proj, &w->g_b_proj, &w->o_proj},
               &formats.kda);
     if (const auto* w = std::get_if<model::MlaWeights>(&layer.attention))
-      collect({&w->q_proj, &w->q_a_proj, &w->q_b_proj, &w->kv_a_proj_with_mqa, &w->k_absorbed, &w->v_up,
-               &w->g_proj, &w->o_proj},
+      collect({&w->q_proj, &w->q_a_proj, &w->q_b_proj, &w->kv_a_proj_with_mqa, &w->k_absorbed,
+               &w->v_up, &w->g_proj, &w->o_proj},
               &formats.mla);
     if (const auto* w = std::get_if<model::MlpWeights>(&layer.ffn))
       collect({&w->gate_proj, &w->up_proj, &w->down_proj}, &formats.mlp);
     if (const auto* w = std::get_if<model::MoeWeights>(&layer.ffn)) {
-      collect({&w->gate, &w->routed_expert_down_proj, &w->routed_expert_up_proj,
-               &w->shared_experts.gate_proj, &w->shared_experts.up_proj, &w->shared_experts.down_proj},
-              &formats.moe);
+      collect(
+          {&w->gate, &w->routed_expert_down_proj, &w->routed_expert_up_proj,
+           &w->shared_experts.gate_proj, &w->shared_experts.up_proj, &w->shared_experts.down_proj},
+          &formats.moe);
       for (const model::MlpWeights& expert : w->experts)
         collect({&expert.gate_proj, &expert.up_proj, &expert.down_proj}, &formats.moe);
     }
@@ -86,9 +88,12 @@ class TableBuilder {
  public:
   TableBuilder(const ModelConfig& config, const model::WeightSet& weights,
                const std::string& expert_format, Isa isa)
-      : config_(config), isa_(isa), formats_(collect_formats(weights)),
+      : config_(config),
+        isa_(isa),
+        formats_(collect_formats(weights)),
         batching_(check_batching(config, expert_format, isa)) {
-    for (const PackedFormat& format : formats_.all()) checks_.emplace_back(format, check_format(format, isa));
+    for (const PackedFormat& format : formats_.all())
+      checks_.emplace_back(format, check_format(format, isa));
   }
 
   SupportTable build() {
@@ -105,8 +110,8 @@ class TableBuilder {
       add_operator(config_.routed_expert_hidden_size ? "LatentMoE" : "MoE", "router",
                    check_router(config_, isa_), quantised(formats_.moe));
     const bool situ = config_.hidden_act == checkpoint::Activation::kSitu;
-    add_operator(situ ? "SiTU" : "SiLU", situ ? "situ" : "silu_mul", check_activation(config_, isa_),
-                 not_needed("no weights"));
+    add_operator(situ ? "SiTU" : "SiLU", situ ? "situ" : "silu_mul",
+                 check_activation(config_, isa_), not_needed("no weights"));
     for (const auto& [format, check] : checks_) add_format(format, check);
     if (config_.has_vision) add_vision();
     table_.notes.emplace_back(
@@ -117,8 +122,8 @@ class TableBuilder {
   }
 
  private:
-  void add_operator(const std::string& feature, const std::string& kernel, const OperatorCheck& check,
-                    SupportCell quantised_cell) {
+  void add_operator(const std::string& feature, const std::string& kernel,
+                    const OperatorCheck& check, SupportCell quantised_cell) {
     SupportRow row;
     row.feature = feature;
     row.operators = cell(check.specification, kernel);
@@ -155,7 +160,8 @@ class TableBuilder {
     row.operators = cell(check.specification, check.kernel);
     row.batching = cell(check.rows, check.kernel);
     row.quantised = cell(check.specification, "kept packed, " + format_label(format));
-    if (format.format == kernels::WeightFormat::kF32 || format.format == kernels::WeightFormat::kBf16 ||
+    if (format.format == kernels::WeightFormat::kF32 ||
+        format.format == kernels::WeightFormat::kBf16 ||
         format.format == kernels::WeightFormat::kF16)
       row.quantised = not_needed("stored as it is");
     row.tuned = tuned(check.twin, check.kernel);

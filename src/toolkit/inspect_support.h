@@ -1,4 +1,5 @@
-// What trine gives each feature of this very checkpoint, in four stages, each cell backed by a check.
+// What trine gives each feature of this very checkpoint, in four stages, each cell backed by a
+// check.
 #pragma once
 
 #include <string>
@@ -27,9 +28,9 @@ struct SupportCell {
 struct SupportRow {
   std::string feature;
   SupportCell operators;
-  SupportCell batching;   ///< continuous batching and paged cache
+  SupportCell batching;  ///< continuous batching and paged cache
   SupportCell quantised;
-  SupportCell tuned;      ///< for this CPU
+  SupportCell tuned;  ///< for this CPU
 };
 
 struct SupportTable {

@@ -38,7 +38,8 @@ std::string parameter_text(int64_t count) {
 }
 
 std::string context_text(int64_t tokens) {
-  return tokens >= (1 << 20) ? std::to_string(tokens >> 20) + "M" : std::to_string(tokens >> 10) + "K";
+  return tokens >= (1 << 20) ? std::to_string(tokens >> 20) + "M"
+                             : std::to_string(tokens >> 10) + "K";
 }
 
 std::string error_text(double error) {
@@ -64,7 +65,8 @@ std::string cell_text(const SupportCell& cell, bool with_error) {
 std::string head_text(const Inspection& i) {
   const ModelConfig& c = i.config;
   std::string text = i.folder + "\n";
-  if (!i.usable_config) return text + "  config.json contradicts itself; nothing more can be said\n";
+  if (!i.usable_config)
+    return text + "  config.json contradicts itself; nothing more can be said\n";
   text += std::string("  ") + (c.layout == checkpoint::Layout::kK3 ? "K3" : "Kimi-Linear") + ", " +
           plural(c.num_hidden_layers, "layer") + " of " + grouped(c.hidden_size) + ", vocabulary " +
           grouped(c.vocab_size);
@@ -115,15 +117,16 @@ std::string memory_text(const Inspection& i) {
                      " per sequence (fp32 states), packed weights " + format_bytes(m.weight_bytes) +
                      "\n  activations " + format_bytes(m.activation.base_bytes) + " + " +
                      grouped(m.activation.bytes_per_row) + " B x rows of a chunk (" +
-                     grouped(m.prefill_chunk) + " rows: " +
-                     format_bytes(m.activation.bytes(m.prefill_chunk)) + ")\n";
+                     grouped(m.prefill_chunk) +
+                     " rows: " + format_bytes(m.activation.bytes(m.prefill_chunk)) + ")\n";
   TextTable table({"  tokens", "states", "latents", "in all", "fits"});
   for (const ContextMemory& c : m.contexts)
     table.add({"  " + context_text(c.tokens), format_bytes(c.plan.state_bytes),
                format_bytes(c.plan.latent_bytes), format_bytes(c.plan.total_bytes),
                c.plan.total_bytes <= c.plan.available_bytes ? "yes" : "no"});
   return text + table.text() +
-         "  states here are what trine allocates: the open rows of a KDA chunk and padding included\n";
+         "  states here are what trine allocates: the open rows of a KDA chunk and padding "
+         "included\n";
 }
 
 std::string support_text(const SupportTable& support, const std::string& isa) {
@@ -132,8 +135,9 @@ std::string support_text(const SupportTable& support, const std::string& isa) {
   for (const SupportRow& row : support.rows)
     table.add({"  " + row.feature, cell_text(row.operators, true), cell_text(row.batching, false),
                cell_text(row.quantised, false), cell_text(row.tuned, false)});
-  std::string text = "\n" + table.text() +
-                     "  each cell was checked just now; in brackets the error against double arithmetic\n";
+  std::string text =
+      "\n" + table.text() +
+      "  each cell was checked just now; in brackets the error against double arithmetic\n";
   for (const std::string& note : support.notes) text += "  " + note + "\n";
   return text;
 }
@@ -142,8 +146,9 @@ std::string findings_text(const Inspection& i) {
   std::string text = "\nfindings\n";
   if (i.findings.empty()) text += "  none\n";
   for (const checkpoint::Finding& finding : i.findings)
-    text += std::string(finding.severity == checkpoint::Severity::kError ? "  ERROR " : "  note  ") +
-            finding.to_string() + "\n";
+    text +=
+        std::string(finding.severity == checkpoint::Severity::kError ? "  ERROR " : "  note  ") +
+        finding.to_string() + "\n";
   for (const std::string& line : i.not_checked) text += "  not checked: " + line + "\n";
   return text;
 }
@@ -152,7 +157,8 @@ std::string checksums_text(const std::vector<FileChecksum>& files) {
   std::string text = "\nsha256\n";
   for (const FileChecksum& file : files) {
     text += "  " + file.sha256 + "  " + file.name;
-    if (!file.expected.empty()) text += file.matches() ? "  as the cache says" : "  DIFFERS from the cache";
+    if (!file.expected.empty())
+      text += file.matches() ? "  as the cache says" : "  DIFFERS from the cache";
     text += "\n";
   }
   return text;
@@ -173,16 +179,16 @@ std::string indented(const std::string& lines) {
 std::string describe_attention(const ModelConfig& c) {
   std::string text;
   if (c.kda_layer_count() > 0) {
-    text = plural(c.kda_layer_count(), "KDA layer") + ": " + plural(c.kda_num_heads, "head") + " of " +
-           std::to_string(c.kda_head_dim) + ", convolution over " +
+    text = plural(c.kda_layer_count(), "KDA layer") + ": " + plural(c.kda_num_heads, "head") +
+           " of " + std::to_string(c.kda_head_dim) + ", convolution over " +
            std::to_string(c.short_conv_kernel_size) + ", " +
            (c.gate_lower_bound ? "bounded" : "softplus") + " decay gate, " +
            (c.use_full_rank_gate ? "full-rank" : "low-rank") + " output gate";
   }
   if (c.mla_layer_count() > 0) {
     text += (text.empty() ? "" : "; ") + plural(c.mla_layer_count(), "MLA layer") + ": " +
-            plural(c.num_attention_heads, "head") + " over a latent of " + std::to_string(c.kv_lora_rank) +
-            " + " + std::to_string(c.qk_rope_head_dim);
+            plural(c.num_attention_heads, "head") + " over a latent of " +
+            std::to_string(c.kv_lora_rank) + " + " + std::to_string(c.qk_rope_head_dim);
     if (c.q_lora_rank) text += ", q-LoRA " + std::to_string(*c.q_lora_rank);
     if (c.mla_use_output_gate) text += ", output gate";
   }
@@ -206,10 +212,11 @@ std::string describe_ffn(const ModelConfig& c) {
     text = grouped(moe) + (c.routed_expert_hidden_size ? " LatentMoE" : " MoE") +
            (moe == 1 ? " layer: " : " layers: ") + grouped(c.num_experts_per_token) + " of " +
            plural(c.num_experts, "expert") + " of width " + grouped(c.moe_intermediate_size);
-    if (c.routed_expert_hidden_size) text += " on a latent of " + grouped(*c.routed_expert_hidden_size);
+    if (c.routed_expert_hidden_size)
+      text += " on a latent of " + grouped(*c.routed_expert_hidden_size);
     if (c.num_shared_experts > 0) text += ", " + grouped(c.num_shared_experts) + " shared";
     text += c.router_activation == checkpoint::RouterActivation::kSoftmax ? ", softmax router"
-                                                                         : ", sigmoid router";
+                                                                          : ", sigmoid router";
   }
   if (dense > 0)
     text += (text.empty() ? "" : "; ") + plural(dense, "dense layer") + " of width " +

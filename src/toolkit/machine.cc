@@ -59,12 +59,14 @@ json::Value to_json(const Machine& machine) {
 
 std::string to_text(const Machine& machine) {
   std::string levels;
-  for (const std::string& level : machine.isa_levels) levels += (levels.empty() ? "" : ", ") + level;
+  for (const std::string& level : machine.isa_levels)
+    levels += (levels.empty() ? "" : ", ") + level;
   std::string text = machine.cpu + "\n";
   text += "levels " + levels + "; using " + machine.isa + "\n";
   text += std::to_string(machine.cores) + (machine.cores == 1 ? " core" : " cores") + " on " +
           std::to_string(machine.nodes) + (machine.nodes == 1 ? " memory node" : " memory nodes");
-  if (machine.cpu_quota > 0) text += ", limited to " + one_decimal(machine.cpu_quota) + " by the cgroup";
+  if (machine.cpu_quota > 0)
+    text += ", limited to " + one_decimal(machine.cpu_quota) + " by the cgroup";
   text += "; " + std::to_string(machine.threads) + " threads by default\n";
   text += format_bytes(machine.memory.available_bytes) + " of " +
           format_bytes(machine.memory.total_bytes) + " available (" + machine.memory.source +

@@ -20,7 +20,7 @@ struct Machine {
   double cpu_quota = 0;                 ///< cgroup limit in cores; 0 = none
   int threads = 0;                      ///< started by default
   MemoryLimit memory;
-  std::string huge_pages;               ///< "always", "madvise", "never" or "unknown"
+  std::string huge_pages;  ///< "always", "madvise", "never" or "unknown"
 };
 
 Machine describe_machine(Isa isa);

@@ -1,5 +1,6 @@
-// Small checks that run on the spot: kernels of the level in use against plain double arithmetic, and
-// a tiny twin of a model alone against the same twin in a batch. `inspect` backs its table with them.
+// Small checks that run on the spot: kernels of the level in use against plain double arithmetic,
+// and a tiny twin of a model alone against the same twin in a batch. `inspect` backs its table with
+// them.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,10 @@ namespace trine {
 
 struct SelfCheck {
   bool passed = false;
-  double error = 0;      ///< largest difference over the largest value of the specification
+  double error = 0;  ///< largest difference over the largest value of the specification
   double tolerance = 0;
-  std::string level;     ///< ISA level whose kernel ran ("avx2" when a higher one inherits it)
-  std::string detail;    ///< what was compared, or why it failed
+  std::string level;   ///< ISA level whose kernel ran ("avx2" when a higher one inherits it)
+  std::string detail;  ///< what was compared, or why it failed
 };
 
 /// One operator on seeded data.

@@ -25,7 +25,8 @@ class ScratchFolder {
  public:
   ScratchFolder() {
     std::error_code error;
-    std::string pattern = std::filesystem::temp_directory_path(error).string() + "/trine-check-XXXXXX";
+    std::string pattern =
+        std::filesystem::temp_directory_path(error).string() + "/trine-check-XXXXXX";
     if (!error && ::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
   }
   ~ScratchFolder() {
@@ -46,13 +47,15 @@ std::string twin_shape(const ModelConfig& c, const std::string& expert_format) {
   json::Value shape = json::Value::object();
   shape.set("preset", k3 ? "tiny" : "tiny-linear");
   shape.set("use_full_rank_gate", c.use_full_rank_gate);
-  shape.set("gate_lower_bound", c.gate_lower_bound ? json::Value(static_cast<double>(*c.gate_lower_bound))
-                                                   : json::Value());
+  shape.set("gate_lower_bound", c.gate_lower_bound
+                                    ? json::Value(static_cast<double>(*c.gate_lower_bound))
+                                    : json::Value());
   shape.set("short_conv_kernel_size", c.short_conv_kernel_size);
   shape.set("q_lora_rank", c.q_lora_rank ? json::Value(24) : json::Value());
   shape.set("mla_use_output_gate", c.mla_use_output_gate);
   shape.set("attn_res_block_size", c.attn_res_block_size ? json::Value(2) : json::Value());
-  shape.set("routed_expert_hidden_size", c.routed_expert_hidden_size ? json::Value(32) : json::Value());
+  shape.set("routed_expert_hidden_size",
+            c.routed_expert_hidden_size ? json::Value(32) : json::Value());
   shape.set("latent_moe_use_norm", c.latent_moe_use_norm);
   shape.set("num_shared_experts", std::min<int64_t>(c.num_shared_experts, 2));
   shape.set("moe_renormalize", c.moe_renormalize);
@@ -146,7 +149,8 @@ Status run(const ModelConfig& config, const std::string& expert_format, Isa isa)
   TRINE_ASSIGN_OR_RETURN(const auto other, load_twin(options.out, isa, 128));
   TRINE_ASSIGN_OR_RETURN(const auto chunked, alone(other));
   const auto same = [&](const std::vector<float>& x) {
-    return x.size() == reference.size() && std::memcmp(x.data(), reference.data(), x.size() * 4) == 0;
+    return x.size() == reference.size() &&
+           std::memcmp(x.data(), reference.data(), x.size() * 4) == 0;
   };
   if (!same(together)) return Status(Code::kInternal, "a batch changes the logits");
   if (!same(chunked)) return Status(Code::kInternal, "the prefill chunk changes the logits");
@@ -160,8 +164,9 @@ SelfCheck check_batching(const ModelConfig& config, const std::string& expert_fo
   check.level = isa_name(isa);
   const Status status = run(config, expert_format, isa);
   check.passed = status.ok();
-  check.detail = status.ok() ? "a tiny twin: 3 sequences alone, batched and in other chunks, same bits"
-                             : status.message();
+  check.detail = status.ok()
+                     ? "a tiny twin: 3 sequences alone, batched and in other chunks, same bits"
+                     : status.message();
   return check;
 }
 

@@ -98,8 +98,8 @@ Result<Matrix> make_matrix(const PackedFormat& format) {
 
 /// Rows of x in the form a kernel takes.
 struct Inputs {
-  std::vector<float> values;    ///< [kRows][k], exact in bf16
-  std::vector<uint16_t> bf16;   ///< [kRows][k_padded]
+  std::vector<float> values;   ///< [kRows][k], exact in bf16
+  std::vector<uint16_t> bf16;  ///< [kRows][k_padded]
 };
 
 std::vector<float> multiply(const kernels::KernelTable& table, const PackedView& view,
@@ -190,15 +190,17 @@ FormatCheck check_format(const PackedFormat& format, Isa isa) {
   const bool bf16 = table.bf16_inputs && model::format_allows_bf16(format.format);
   const auto out = multiply(table, view, inputs, bf16, 0, kRows);
   const auto reference = multiply(scalar, view, inputs, bf16, 0, kRows);
-  const std::string detail = std::to_string(kRows) + " rows by [" + std::to_string(kOutputs) + ", " +
-                             std::to_string(view.k) + "]";
+  const std::string detail = std::to_string(kRows) + " rows by [" + std::to_string(kOutputs) +
+                             ", " + std::to_string(view.k) + "]";
   result.specification = compare(out, specification, kTolerance, detail);
-  result.twin = compare(out, std::vector<double>(reference.begin(), reference.end()), kTolerance, detail);
+  result.twin =
+      compare(out, std::vector<double>(reference.begin(), reference.end()), kTolerance, detail);
   result.rows = same_bits(table, view, inputs, bf16);
   result.kernel = bf16 ? table.matmul_bf16_name : table.matmul_f32_name;
   for (const Isa lower : supported_isas()) {
     const kernels::KernelTable& below = kernels::kernel_table(lower);
-    if (bf16 ? below.matmul_bf16 != table.matmul_bf16 : below.matmul_f32 != table.matmul_f32) continue;
+    if (bf16 ? below.matmul_bf16 != table.matmul_bf16 : below.matmul_f32 != table.matmul_f32)
+      continue;
     result.specification.level = result.twin.level = isa_name(lower);
     break;
   }

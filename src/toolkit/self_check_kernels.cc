@@ -15,8 +15,8 @@ using kernels::KernelTable;
 using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
 
-constexpr int64_t kTokens = 70;   // four full KDA chunks and an open one
-constexpr int64_t kMlaRows = 150; // three pages
+constexpr int64_t kTokens = 70;    // four full KDA chunks and an open one
+constexpr int64_t kMlaRows = 150;  // three pages
 constexpr double kFp32Tolerance = 2e-5;
 // Levels with a 16-bit unit round queries and probabilities to bf16.
 constexpr double kBf16Tolerance = 2e-2;
@@ -80,8 +80,9 @@ Floats run_kda(const KernelTable& table, const KdaData& data, bool bounded) {
   for (int64_t t = 0; t < kTokens; ++t) {
     table.l2_norm({q.data() + t * dim, dim, 1e-6f, 1 / std::sqrt(static_cast<float>(dim))});
     table.l2_norm({k.data() + t * dim, dim, 1e-6f, 1});
-    const kernels::KdaGateArgs gate{data.z.data() + t * dim, data.dt_bias.data(), data.a,
-                                    data.lower_bound, dim, g.data() + t * dim};
+    const kernels::KdaGateArgs gate{
+        data.z.data() + t * dim, data.dt_bias.data(), data.a, data.lower_bound, dim,
+        g.data() + t * dim};
     bounded ? table.kda_gate_bounded(gate) : table.kda_gate_softplus(gate);
   }
   Floats state(static_cast<size_t>(dim * stride), 0);
@@ -93,8 +94,8 @@ Floats run_kda(const KernelTable& table, const KdaData& data, bool bounded) {
   int64_t position = 0;
   for (const int64_t rows : {int64_t{37}, int64_t{1}, kTokens - 38}) {
     const int64_t at = position * dim;
-    table.kda({dim, rows, position, q.data() + at, k.data() + at, data.v.data() + at, g.data() + at, dim,
-               data.beta.data() + position, 1, state.data(), open_k.data(), open_u.data(),
+    table.kda({dim, rows, position, q.data() + at, k.data() + at, data.v.data() + at, g.data() + at,
+               dim, data.beta.data() + position, 1, state.data(), open_k.data(), open_u.data(),
                open_g.data(), out.data() + at, dim});
     position += rows;
   }
@@ -129,7 +130,8 @@ Doubles kda_specification(const KdaData& data, bool bounded) {
     for (size_t i = 0; i < dim; ++i)
       for (size_t j = 0; j < dim; ++j) {
         state[i * dim + j] += d(data.beta[t]) * d(data.k[at + i]) / std::sqrt(k_norm) * r[j];
-        o[j] += state[i * dim + j] * d(data.q[at + i]) / std::sqrt(q_norm * static_cast<double>(dim));
+        o[j] +=
+            state[i * dim + j] * d(data.q[at + i]) / std::sqrt(q_norm * static_cast<double>(dim));
       }
     out.insert(out.end(), o.begin(), o.end());
   }
@@ -202,7 +204,8 @@ Doubles mla_specification(const MlaData& data, float scale) {
     for (int64_t i = 0; i < data.value_dim; ++i) {
       double value = 0;
       for (size_t r = 0; r < scores.size(); ++r)
-        value += scores[r] / sum * d(data.rows[r * static_cast<size_t>(data.row_dim) + static_cast<size_t>(i)]);
+        value += scores[r] / sum *
+                 d(data.rows[r * static_cast<size_t>(data.row_dim) + static_cast<size_t>(i)]);
       out.push_back(value);
     }
   }
@@ -289,7 +292,8 @@ OperatorCheck check_router(const ModelConfig& config, Isa isa) {
   op.same = [softmax](const KernelTable& a, const KernelTable& b) {
     return softmax ? a.softmax == b.softmax : a.sigmoid == b.sigmoid;
   };
-  op.detail = std::string(softmax ? "softmax" : "sigmoid") + " of " + std::to_string(n) + " experts";
+  op.detail =
+      std::string(softmax ? "softmax" : "sigmoid") + " of " + std::to_string(n) + " experts";
   return check(op, isa);
 }
 
@@ -308,7 +312,8 @@ OperatorCheck check_activation(const ModelConfig& config, Isa isa) {
     return y;
   };
   for (size_t i = 0; i < g.size(); ++i) {
-    const double up = situ && linear_beta > 0 ? d(linear_beta) * std::tanh(d(u[i]) / d(linear_beta)) : d(u[i]);
+    const double up =
+        situ && linear_beta > 0 ? d(linear_beta) * std::tanh(d(u[i]) / d(linear_beta)) : d(u[i]);
     const double gate = situ ? d(beta) * std::tanh(d(g[i]) / d(beta)) : d(g[i]);
     op.specification.push_back(gate * sigmoid(d(g[i])) * up);
   }

@@ -61,7 +61,8 @@ Result<Plan> plan_shape(const SynthOptions& options) {
   TRINE_ASSIGN_OR_RETURN(auto shape, resolve_shape(options.shape_json));
   Plan plan;
   checkpoint::Findings findings;
-  plan.config = checkpoint::parse_config(shape.config, &shape.generation_config, "shape", &findings);
+  plan.config =
+      checkpoint::parse_config(shape.config, &shape.generation_config, "shape", &findings);
   TRINE_RETURN_IF_ERROR(error_findings(findings));
   plan.config_text = json::dump_pretty(shape.config) + "\n";
   plan.side_files["generation_config.json"] = json::dump_pretty(shape.generation_config) + "\n";
@@ -105,7 +106,8 @@ Status make_folder(const std::string& folder, int64_t bytes) {
                   folder + ": exists and is not empty; name a new folder or remove this one");
   struct statvfs disk {};
   if (::statvfs(folder.c_str(), &disk) == 0) {
-    const auto free_bytes = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
+    const auto free_bytes =
+        static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
     if (bytes > free_bytes)
       return Status(Code::kIo, folder + ": needs " + format_bytes(bytes) + ", the disk has " +
                                    format_bytes(free_bytes) + " free");
@@ -162,8 +164,8 @@ Status write_plan(Plan plan, const SynthOptions& options) {
   }
   for (const auto& [name, content] : plan.side_files)
     TRINE_RETURN_IF_ERROR(write_file(options.out + "/" + name, content));
-  TRINE_RETURN_IF_ERROR(write_file(options.out + "/model.safetensors.index.json",
-                                   index_json(shards, names, total)));
+  TRINE_RETURN_IF_ERROR(
+      write_file(options.out + "/model.safetensors.index.json", index_json(shards, names, total)));
   return write_file(options.out + "/config.json", plan.config_text);
 }
 
@@ -174,7 +176,8 @@ Status synth(const SynthOptions& options) {
     return Status(Code::kInvalidArgument, "synth: give either --like MODEL or --shape FILE");
   if (options.shard_bytes < 1)
     return Status(Code::kInvalidArgument, "synth: shard_bytes must be positive");
-  TRINE_ASSIGN_OR_RETURN(auto plan, options.like.empty() ? plan_shape(options) : plan_like(options));
+  TRINE_ASSIGN_OR_RETURN(auto plan,
+                         options.like.empty() ? plan_shape(options) : plan_like(options));
   add_tokenizer(&plan);
   return write_plan(std::move(plan), options);
 }

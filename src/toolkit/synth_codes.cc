@@ -20,16 +20,26 @@ struct Gain {
 // Longest match first where suffixes overlap. Gates and ups grow what the activation shrinks, downs
 // take it back; queries are sharpened so that attention is not uniform.
 constexpr std::array<Gain, 21> kGains{{
-    {"shared_experts.gate_proj", 1.5}, {"shared_experts.up_proj", 2.0},
-    {"shared_experts.down_proj", 0.4}, {"mlp.gate_proj", 1.5},
-    {"mlp.up_proj", 2.0},              {"mlp.down_proj", 0.4},
-    {".w1", 1.5},                      {".w3", 2.0},
-    {"block_sparse_moe.gate", 1.2},    {"routed_expert_up_proj", 0.6},
-    {"q_b_proj", 1.5},                 {"_res_proj", 1.2},
-    {"lm_head", 2.0},                  {"wqkv", 1.3},
-    {"encoder.wo", 0.7},               {".wo", 0.7},
-    {"mlp.fc0", 1.3},                  {"mlp.fc1", 0.7},
-    {"mlp.gate", 1.2},                 {"o_proj", 1.0},
+    {"shared_experts.gate_proj", 1.5},
+    {"shared_experts.up_proj", 2.0},
+    {"shared_experts.down_proj", 0.4},
+    {"mlp.gate_proj", 1.5},
+    {"mlp.up_proj", 2.0},
+    {"mlp.down_proj", 0.4},
+    {".w1", 1.5},
+    {".w3", 2.0},
+    {"block_sparse_moe.gate", 1.2},
+    {"routed_expert_up_proj", 0.6},
+    {"q_b_proj", 1.5},
+    {"_res_proj", 1.2},
+    {"lm_head", 2.0},
+    {"wqkv", 1.3},
+    {"encoder.wo", 0.7},
+    {".wo", 0.7},
+    {"mlp.fc0", 1.3},
+    {"mlp.fc1", 0.7},
+    {"mlp.gate", 1.2},
+    {"o_proj", 1.0},
     {"proj", 1.0},
 }};
 
@@ -43,8 +53,8 @@ bool is_mla_query(const checkpoint::ModelConfig& config, std::string_view module
   const size_t at = module.find("layers.");
   if (at == std::string_view::npos) return false;
   size_t layer = 0;
-  for (size_t i = at + 7; i < module.size() && module[i] >= '0' && module[i] <= '9' && layer < 1000000;
-       ++i)
+  for (size_t i = at + 7;
+       i < module.size() && module[i] >= '0' && module[i] <= '9' && layer < 1000000; ++i)
     layer = layer * 10 + static_cast<size_t>(module[i] - '0');
   return layer < config.is_kda.size() && !config.is_kda[layer];
 }
@@ -133,9 +143,13 @@ std::vector<uint8_t> synth_code_table(SynthRole role, double spread) {
     switch (role) {
       case SynthRole::kE2m1Codes: code = e2m1_code(value); break;
       case SynthRole::kInt4Codes: code = static_cast<uint8_t>(whole(value, -8, 7) + 8); break;
-      case SynthRole::kUint8Codes: code = static_cast<uint8_t>(whole(value, -128, 127) + 128); break;
+      case SynthRole::kUint8Codes:
+        code = static_cast<uint8_t>(whole(value, -128, 127) + 128);
+        break;
       case SynthRole::kInt8Codes: code = static_cast<uint8_t>(whole(value, -128, 127)); break;
-      case SynthRole::kE4m3Codes: code = nearest_fp8(static_cast<float>(value), e4m3_to_float); break;
+      case SynthRole::kE4m3Codes:
+        code = nearest_fp8(static_cast<float>(value), e4m3_to_float);
+        break;
       case SynthRole::kE4m3Scale:
         code = nearest_fp8(static_cast<float>(spread * (1 + 0.1 * quantile(i))), e4m3_to_float);
         break;
@@ -143,7 +157,7 @@ std::vector<uint8_t> synth_code_table(SynthRole role, double spread) {
       case SynthRole::kE8m0ForE4m3:  // -1, 0, +1 with probability 0.2, 0.6, 0.2
         code = static_cast<uint8_t>(static_cast<int>(spread) + (i < 51 ? -1 : i < 205 ? 0 : 1));
         break;
-      default: TRINE_CHECK(!"role without a code table");
+      default: TRINE_CHECK(false);  // a role without codes
     }
   }
   return table;

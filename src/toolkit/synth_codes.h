@@ -1,4 +1,5 @@
-// Distributions of synthetic weights and the tables that turn random bits into codes of each format.
+// Distributions of synthetic weights and the tables that turn random bits into codes of each
+// format.
 //
 // The spreads keep activations near 1 through every layer, so that logits are finite and of a
 // trained model's size, and the router's choices spread over the experts.
@@ -30,8 +31,8 @@ constexpr double kALogSoftplus[2] = {0.0, 2.772588722239781};
 constexpr double kE2m1Spread = 2.0;        ///< nvfp4 codes
 constexpr double kNvfp4ScaleMean = 128.0;  ///< e4m3 scales before the global scale
 
-/// Power-of-two scale and spread of the codes so that code * scale has a given spread; scales jitter
-/// by one binary place.
+/// Power-of-two scale and spread of the codes so that code * scale has a given spread; scales
+/// jitter by one binary place.
 struct MxScale {
   int exponent = 127;  ///< E8M0 code
   double sigma = 2;    ///< in [1.6, 3.2)

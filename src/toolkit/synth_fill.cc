@@ -1,5 +1,5 @@
-// Random numbers into the bytes of each kind of tensor. Hot loops are table look-ups: 16 random bits
-// pick one of 4096 equally likely values already in the bytes of the type.
+// Random numbers into the bytes of each kind of tensor. Hot loops are table look-ups: 16 random
+// bits pick one of 4096 equally likely values already in the bytes of the type.
 #include "toolkit/synth_fill.h"
 
 #include <algorithm>
@@ -23,7 +23,8 @@ void fill_table(const CounterStream& stream, const Bytes& table, int64_t begin, 
   for (int64_t at = 0; at < bytes; ++word_index) {
     uint64_t bits = stream.word(word_index);
     for (int i = 0; i < 4 && at < bytes; ++i, at += kSize, bits >>= 16)
-      std::memcpy(out + at, table.data() + static_cast<int64_t>((bits & 0xFFFF) >> 4) * kSize, kSize);
+      std::memcpy(out + at, table.data() + static_cast<int64_t>((bits & 0xFFFF) >> 4) * kSize,
+                  kSize);
   }
 }
 
@@ -36,7 +37,8 @@ void fill_nibbles(const CounterStream& stream, const Bytes& table, int64_t begin
   int64_t word_index = begin / 4;
   for (int64_t at = 0; at < bytes; ++word_index) {
     uint64_t bits = stream.word(word_index);
-    for (int i = 0; i < 4 && at < bytes; ++i, ++at, bits >>= 16) out[at] = packed_nibbles(table, bits);
+    for (int i = 0; i < 4 && at < bytes; ++i, ++at, bits >>= 16)
+      out[at] = packed_nibbles(table, bits);
   }
 }
 
@@ -50,7 +52,8 @@ void fill_bytes(const CounterStream& stream, const Bytes& table, int64_t begin, 
 }
 
 // bf16 of the MXFP4 codes and scales that the quantised twin of this tensor would hold.
-void fill_dequantised(const SynthFiller::Recipe& recipe, int64_t begin, int64_t bytes, uint8_t* out) {
+void fill_dequantised(const SynthFiller::Recipe& recipe, int64_t begin, int64_t bytes,
+                      uint8_t* out) {
   const CounterStream codes(recipe.seed, recipe.stream);
   const CounterStream scales(recipe.seed, recipe.scale_stream);
   const int64_t first = begin / 2;
@@ -60,8 +63,7 @@ void fill_dequantised(const SynthFiller::Recipe& recipe, int64_t begin, int64_t 
     const uint8_t pair = packed_nibbles(*recipe.table, codes.word(byte / 4) >> (16 * (byte % 4)));
     const auto nibble = static_cast<uint8_t>(element % 2 == 0 ? pair & 15 : pair >> 4);
     const int64_t block = element / 32;
-    const uint8_t e =
-        (*recipe.scale_table)[(scales.word(block / 8) >> (8 * (block % 8))) & 255];
+    const uint8_t e = (*recipe.scale_table)[(scales.word(block / 8) >> (8 * (block % 8))) & 255];
     const uint16_t bits = float_to_bf16(e2m1_to_float(nibble) * e8m0_to_float(e));
     std::memcpy(out + 2 * i, &bits, 2);
   }
@@ -147,8 +149,8 @@ SynthFiller::Recipe SynthFiller::literal_recipe(const SynthTensor& tensor) const
     for (int64_t i = 0; i < tensor.in; ++i)
       append(static_cast<int32_t>(i / std::max<int64_t>(tensor.group, 1)), &bytes);
   } else if (tensor.role == SynthRole::kGlobalScale) {
-    append_float(tensor.dtype, static_cast<float>(kNvfp4ScaleMean * kE2m1Spread / weight_spread(tensor)),
-                 &bytes);
+    append_float(tensor.dtype,
+                 static_cast<float>(kNvfp4ScaleMean * kE2m1Spread / weight_spread(tensor)), &bytes);
   } else if (tensor.dtype == DType::kI32) {  // zero points: packed codes of zero
     bytes.assign(4, tensor.code_spread < kInt8Spread ? 0x88 : 0x80);
   } else {
@@ -175,8 +177,7 @@ SynthFiller::Recipe SynthFiller::float_recipe(const SynthTensor& tensor) {
   if (!is_float(tensor.dtype)) return literal_recipe(tensor);  // integers nobody knows: zeros
   int64_t in = 1;
   for (size_t i = 1; i < tensor.shape.size(); ++i) in *= tensor.shape[i];
-  const SynthDistribution d =
-      synth_distribution(config_, tensor.name, in, tensor.shape.size() < 2);
+  const SynthDistribution d = synth_distribution(config_, tensor.name, in, tensor.shape.size() < 2);
   return table_recipe(tensor.dtype, d.mean, d.spread);
 }
 

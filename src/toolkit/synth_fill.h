@@ -37,7 +37,7 @@ struct SynthTensor {
   DType dtype = DType::kBf16;
   std::vector<int64_t> shape;
   SynthRole role = SynthRole::kFloat;
-  int64_t in = 0;   ///< of the linear module it belongs to (0 for others)
+  int64_t in = 0;  ///< of the linear module it belongs to (0 for others)
   int64_t out = 0;
   int64_t group = 0;
   double code_spread = 1;
@@ -54,18 +54,19 @@ constexpr double kE4m3Spread = 16;
 /// Fills tensors of one checkpoint. prepare() from one thread; fill() from any number.
 class SynthFiller {
  public:
-  SynthFiller(const checkpoint::ModelConfig& config, uint64_t seed) : config_(config), seed_(seed) {}
+  SynthFiller(const checkpoint::ModelConfig& config, uint64_t seed)
+      : config_(config), seed_(seed) {}
 
   /// Everything that does not depend on the range.
   struct Recipe {
     enum class Kind { kTable1, kTable2, kTable4, kNibbles, kBytes, kLiteral, kDequantised };
     Kind kind = Kind::kLiteral;
     uint64_t seed = 0;
-    std::string stream;                          ///< name of the random stream
-    std::string scale_stream;                    ///< kDequantised
+    std::string stream;        ///< name of the random stream
+    std::string scale_stream;  ///< kDequantised
     std::shared_ptr<const std::vector<uint8_t>> table;
     std::shared_ptr<const std::vector<uint8_t>> scale_table;  ///< kDequantised
-    std::vector<uint8_t> literal;                ///< repeated over the tensor
+    std::vector<uint8_t> literal;                             ///< repeated over the tensor
   };
   Recipe prepare(const SynthTensor& tensor);
 

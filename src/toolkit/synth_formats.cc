@@ -59,8 +59,7 @@ Result<FormatOf> declared_formats(const std::string& folder, const json::Value& 
     const std::string module = tensor.name.substr(0, tensor.name.rfind('.'));
     const bool quantised =
         has_index ? scaled.contains(module) : tensor.role == checkpoint::Role::kExpert;
-    const checkpoint::QuantScheme* scheme =
-        quantised ? config.resolve(module, "Linear") : nullptr;
+    const checkpoint::QuantScheme* scheme = quantised ? config.resolve(module, "Linear") : nullptr;
     return scheme != nullptr ? scheme_format(*scheme) : LinearFormat();
   });
 }

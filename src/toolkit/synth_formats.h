@@ -10,8 +10,8 @@
 
 namespace trine {
 
-/// The names of the index decide which modules are quantised, the config (`root`) how. Without an index
-/// only experts are, as in the releases.
+/// The names of the index decide which modules are quantised, the config (`root`) how. Without an
+/// index only experts are, as in the releases.
 Result<FormatOf> declared_formats(const std::string& folder, const json::Value& root);
 
 /// kInvalidArgument with all error findings, or ok.

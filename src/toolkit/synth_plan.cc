@@ -52,8 +52,9 @@ class LinearWriter {
   Status needs(int64_t divisor, const char* why) const {
     if (in_ % divisor == 0) return Status();
     return Status(Code::kInvalidArgument, "shape: " + module_ + ": " + std::to_string(in_) +
-                                              " inputs, but " + format_.format + " needs a multiple of " +
-                                              std::to_string(divisor) + " (" + why + ")");
+                                              " inputs, but " + format_.format +
+                                              " needs a multiple of " + std::to_string(divisor) +
+                                              " (" + why + ")");
   }
 
   Status add_plain() {
@@ -99,7 +100,8 @@ class LinearWriter {
   }
   Status add_int8() {
     put(".weight", DType::kI8, {rows_, in_}, SynthRole::kInt8Codes);
-    put(".weight_scale", DType::kBf16, {rows_, 1}, SynthRole::kFloatScale).code_spread = kInt8Spread;
+    put(".weight_scale", DType::kBf16, {rows_, 1}, SynthRole::kFloatScale).code_spread =
+        kInt8Spread;
     return Status();
   }
   Status add_mxfp8() {
@@ -186,7 +188,8 @@ int64_t layer_of(const std::string& name) {
   const size_t at = name.find(".layers.");
   if (at == std::string::npos) return kTail;
   int64_t layer = 0;
-  for (size_t i = at + 8; i < name.size() && name[i] >= '0' && name[i] <= '9' && layer < 1000000; ++i)
+  for (size_t i = at + 8; i < name.size() && name[i] >= '0' && name[i] <= '9' && layer < 1000000;
+       ++i)
     layer = layer * 10 + (name[i] - '0');
   return layer;
 }

@@ -1,5 +1,6 @@
-// Random numbers of `synth`: a function of (seed, name, index) in integers alone, so that a checkpoint
-// has the same bytes on every machine, whatever its libm, its threads and the order of writing.
+// Random numbers of `synth`: a function of (seed, name, index) in integers alone, so that a
+// checkpoint has the same bytes on every machine, whatever its libm, its threads and the order of
+// writing.
 #pragma once
 
 #include <array>

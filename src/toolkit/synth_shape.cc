@@ -110,11 +110,18 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kLinearKe
 }};
 
 // Config keys that a base lacks and an override may still bring.
-constexpr std::array<std::string_view, 12> kOptionalKeys{
-    "activation_situ_beta",  "activation_situ_linear_beta", "attn_res_block_size",
-    "latent_moe_use_norm",   "max_position_embeddings",     "mla_use_output_gate",
-    "model_max_length",      "routed_expert_hidden_size",   "topk_method",
-    "use_grouped_topk",      "rope_theta",                  "head_dim"};
+constexpr std::array<std::string_view, 12> kOptionalKeys{"activation_situ_beta",
+                                                         "activation_situ_linear_beta",
+                                                         "attn_res_block_size",
+                                                         "latent_moe_use_norm",
+                                                         "max_position_embeddings",
+                                                         "mla_use_output_gate",
+                                                         "model_max_length",
+                                                         "routed_expert_hidden_size",
+                                                         "topk_method",
+                                                         "use_grouped_topk",
+                                                         "rope_theta",
+                                                         "head_dim"};
 
 Status bad_key(const std::string& key, const std::string& what) {
   return Status(Code::kInvalidArgument, "shape: '" + key + "' " + what);
@@ -313,7 +320,8 @@ Result<SynthShape> assemble(Draft draft, bool k3) {
   shape.config.set("image_placeholder", "<|kimi_image_placeholder|>");
   shape.config.set("media_placeholder_token_id", vocab_size - 256 + 21);
   shape.config.set("tie_word_embeddings", false);
-  if (draft.vision.is_object()) draft.vision.set("text_hidden_size", *draft.text.find("hidden_size"));
+  if (draft.vision.is_object())
+    draft.vision.set("text_hidden_size", *draft.text.find("hidden_size"));
   shape.config.set("text_config", std::move(draft.text));
   if (draft.vision.is_object()) shape.config.set("vision_config", std::move(draft.vision));
   return shape;
@@ -323,15 +331,15 @@ Result<SynthShape> assemble(Draft draft, bool k3) {
 
 std::string preset_names() {
   std::string names;
-  for (const Preset& preset : kPresets)
-    names.append(names.empty() ? "" : ", ").append(preset.name);
+  for (const Preset& preset : kPresets) names.append(names.empty() ? "" : ", ").append(preset.name);
   return names;
 }
 
 Result<SynthShape> resolve_shape(const std::string& shape_json) {
   TRINE_ASSIGN_OR_RETURN(const auto shape, json::parse(shape_json, "shape"));
   if (!shape.is_object())
-    return Status(Code::kInvalidArgument, "shape: expected a JSON object such as {\"preset\": \"tiny\"}");
+    return Status(Code::kInvalidArgument,
+                  "shape: expected a JSON object such as {\"preset\": \"tiny\"}");
   std::string name = "tiny";
   if (const json::Value* preset = shape.find("preset"); preset != nullptr) {
     if (!preset->is_string()) return bad_key("preset", "must be one of: " + preset_names());

@@ -14,7 +14,8 @@ struct LinearFormat {
   std::string format = "bf16";  ///< "bf16" or a compressed-tensors format
   int64_t num_bits = 4;         ///< pack-quantized: 4 or 8
   int64_t group_size = 32;      ///< pack-quantized: 32, 64, 128; 0 = one scale per output
-  std::string strategy = "channel";  ///< float-quantized: "channel", "tensor" or "block" (128 x 128)
+  std::string strategy =
+      "channel";  ///< float-quantized: "channel", "tensor" or "block" (128 x 128)
 };
 
 struct SynthShape {

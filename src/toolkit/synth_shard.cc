@@ -15,7 +15,8 @@
 namespace trine {
 namespace {
 
-constexpr int64_t kChunkBytes = int64_t{1} << 20;  // pieces start at multiples of 64 in their tensor
+constexpr int64_t kChunkBytes = int64_t{1}
+                                << 20;  // pieces start at multiples of 64 in their tensor
 constexpr int64_t kChunksPerBatch = 64;
 
 class OutputFile {

@@ -17,14 +17,22 @@ struct Control {
 };
 
 constexpr std::array<Control, 16> kK3Controls{{
-    {0, "[BOS]", true},          {1, "[EOS]", true},
-    {2, "<|end_of_msg|>", true}, {3, "<|open|>", false},
-    {4, "<|close|>", false},     {5, "<|sep|>", false},
-    {6, "[start_header_id]", true}, {7, "[end_header_id]", true},
-    {9, "[EOT]", true},          {18, "<|media_begin|>", true},
-    {19, "<|media_content|>", true}, {20, "<|media_end|>", true},
-    {21, "<|media_pad|>", true}, {65, "<osagent_mode>", true},
-    {254, "[UNK]", true},        {255, "[PAD]", true},
+    {0, "[BOS]", true},
+    {1, "[EOS]", true},
+    {2, "<|end_of_msg|>", true},
+    {3, "<|open|>", false},
+    {4, "<|close|>", false},
+    {5, "<|sep|>", false},
+    {6, "[start_header_id]", true},
+    {7, "[end_header_id]", true},
+    {9, "[EOT]", true},
+    {18, "<|media_begin|>", true},
+    {19, "<|media_content|>", true},
+    {20, "<|media_end|>", true},
+    {21, "<|media_pad|>", true},
+    {65, "<osagent_mode>", true},
+    {254, "[UNK]", true},
+    {255, "[PAD]", true},
 }};
 
 constexpr std::array<Control, 21> kLinearControls{{
@@ -52,7 +60,8 @@ constexpr std::array<Control, 21> kLinearControls{{
 }};
 
 void append_base64(std::string_view bytes, std::string* out) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (size_t i = 0; i < bytes.size(); i += 3) {
     uint32_t word = 0;
     for (size_t j = 0; j < 3; ++j)
@@ -97,11 +106,10 @@ std::string synth_tiktoken_model(int64_t vocab_size) {
   // Words by length: each is a shorter one and a letter, with or without a leading blank.
   std::vector<std::string> words{" "};
   for (char c = 'a'; c <= 'z'; ++c) words.emplace_back(1, c);
-  for (size_t i = 0; rank < vocab_size - 256; ++i) {
-    for (char c = 'a'; c <= 'z' && rank < vocab_size - 256; ++c) {
-      words.push_back(words[i] + c);
-      put(words.back());
-    }
+  const auto wanted = static_cast<size_t>(vocab_size - 512);
+  for (size_t made = 0; made < wanted; ++made) {
+    words.push_back(words[made / 26] + static_cast<char>('a' + made % 26));
+    put(words.back());
   }
   return text;
 }

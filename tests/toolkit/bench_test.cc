@@ -118,15 +118,15 @@ TEST(Bench, TheReportHasExactlyTheDocumentedKeys) {
     EXPECT_EQ(keys(row), (Names{"kind", "tokens", "depth", "batch", "busy", "tokens_per_s",
                                 "bytes_per_token", "roof_fraction", "seconds"}));
     EXPECT_GT(row.find("seconds")->as_double(), 0);
-    const bool counts = row.find("kind")->as_string() == "prefill" ||
-                        row.find("kind")->as_string() == "decode";
+    const bool counts =
+        row.find("kind")->as_string() == "prefill" || row.find("kind")->as_string() == "decode";
     EXPECT_EQ(row.find("roof_fraction")->is_null(), !counts);
     seen.insert(row.find("kind")->as_string() + (row.find("busy")->as_bool() ? "+busy" : ""));
   }
   const std::multiset<std::string> expected{
-      "load",    "first_token",  "prefill",     "prefill",     "decode",           "decode",
-      "decode",  "prefill+busy", "prefill+busy", "decode+busy", "decode+busy",     "decode+busy",
-      "load+busy", "first_token+busy"};
+      "load",        "first_token", "prefill",      "prefill",         "decode",
+      "decode",      "decode",      "prefill+busy", "prefill+busy",    "decode+busy",
+      "decode+busy", "decode+busy", "load+busy",    "first_token+busy"};
   EXPECT_EQ(seen, expected);
   for (const char* key : {"cpu", "isa", "cores", "limits"})
     EXPECT_NE(root->find("machine")->find(key), nullptr) << key;

@@ -119,7 +119,8 @@ TEST(Inspect, CountsTheParametersOfTheBenchmarkModel) {
   options.scan = false;
   const auto mini = inspected(dir / "m", options);
   EXPECT_NEAR(static_cast<double>(number(mini.json, "parameters.total")), 6.80e9, 0.01e9);
-  EXPECT_NEAR(static_cast<double>(number(mini.json, "parameters.active_per_token")), 1.07e9, 0.01e9);
+  EXPECT_NEAR(static_cast<double>(number(mini.json, "parameters.active_per_token")), 1.07e9,
+              0.01e9);
   EXPECT_EQ(number(mini.json, "parameters.bytes"), 4732132864);
   EXPECT_TRUE(at(mini.json, "whole").as_bool());
   EXPECT_TRUE(mentions(at(mini.json, "not_checked"), "--no-scan"));
@@ -138,7 +139,8 @@ TEST(Inspect, DeclaredAndStoredFormatsCountTheSame) {
     EXPECT_EQ(number(index.json, "parameters.total"), number(full.json, "parameters.total"));
     // weight_shape (16 bytes per expert matrix) is no weight.
     const int64_t shapes = std::string(format) == "pack-quantized" ? 4 * 8 * 3 * 16 : 0;
-    EXPECT_EQ(number(index.json, "parameters.bytes"), number(full.json, "parameters.bytes") + shapes);
+    EXPECT_EQ(number(index.json, "parameters.bytes"),
+              number(full.json, "parameters.bytes") + shapes);
     EXPECT_TRUE(at(full.json, "whole").as_bool()) << full.report.text;
     EXPECT_FALSE(full.report.has_errors) << full.report.text;
   }
@@ -154,16 +156,17 @@ TEST(Inspect, EveryCellOfTheSupportTableIsBackedByAPassedCheck) {
     std::vector<std::string> features;
     for (const json::Value& row : rows.as_array()) {
       features.push_back(at(row, "feature").as_string());
-      for (const char* stage : {"operators", "batching_and_paged_cache", "quantised_path", "tuned"}) {
+      for (const char* stage :
+           {"operators", "batching_and_paged_cache", "quantised_path", "tuned"}) {
         const json::Value& cell = at(row, stage);
         EXPECT_NE(at(cell, "state").as_string(), "failed") << features.back() << " " << stage;
         EXPECT_NE(at(cell, "state").as_string(), "no") << features.back() << " " << stage;
         EXPECT_FALSE(at(cell, "check").as_string().empty()) << features.back() << " " << stage;
       }
     }
-    EXPECT_EQ(features, (std::vector<std::string>{"KDA, bounded gate", "gated MLA, absorbed", "AttnRes",
-                                                  "LatentMoE", "SiTU", "weights BF16",
-                                                  "weights MXFP4"}));
+    EXPECT_EQ(features,
+              (std::vector<std::string>{"KDA, bounded gate", "gated MLA, absorbed", "AttnRes",
+                                        "LatentMoE", "SiTU", "weights BF16", "weights MXFP4"}));
     EXPECT_FALSE(nano_report.report.has_errors);
   }
 }
@@ -219,9 +222,9 @@ TEST(Inspect, AContradictoryConfigLeavesOnlyFindings) {
 TEST(Inspect, TheReportHasTheDocumentedKeys) {
   const auto report = inspected(nano());
   using Names = std::vector<std::string>;
-  EXPECT_EQ(keys(report.json),
-            (Names{"folder", "whole", "downloaded", "scales_scanned", "model", "files", "parameters",
-                   "memory", "support", "machine", "findings", "not_checked", "checksums"}));
+  EXPECT_EQ(keys(report.json), (Names{"folder", "whole", "downloaded", "scales_scanned", "model",
+                                      "files", "parameters", "memory", "support", "machine",
+                                      "findings", "not_checked", "checksums"}));
   EXPECT_EQ(keys(at(report.json, "memory")),
             (Names{"latent_bytes_per_token", "state_bytes_per_sequence", "packed_weight_bytes",
                    "activation", "contexts"}));
@@ -257,7 +260,8 @@ TEST(Checksums, AreComparedWithTheNamesOfAHubCache) {
   std::filesystem::create_directory(dir / "snapshot");
   std::filesystem::create_symlink("../blobs/" + good, dir / "snapshot/a");
   std::filesystem::create_symlink("../blobs/" + bad, dir / "snapshot/b");
-  std::filesystem::create_symlink("../blobs/0123456789012345678901234567890123456789", dir / "snapshot/c");
+  std::filesystem::create_symlink("../blobs/0123456789012345678901234567890123456789",
+                                  dir / "snapshot/c");
   std::filesystem::create_symlink("../blobs/nothing", dir / "snapshot/d");
   const auto sums = checksum_folder(dir / "snapshot");
   ASSERT_TRUE(sums.ok()) << sums.status().to_string();
@@ -276,7 +280,8 @@ TEST(Checksums, ADamagedBlobIsAFindingOfInspect) {
     const auto sum = sha256_file(entry.path());
     ASSERT_TRUE(sum.ok());
     std::filesystem::copy(entry.path(), dir / ("blobs/" + *sum));
-    std::filesystem::create_symlink("../blobs/" + *sum, dir / ("m/" + entry.path().filename().string()));
+    std::filesystem::create_symlink("../blobs/" + *sum,
+                                    dir / ("m/" + entry.path().filename().string()));
   }
   InspectOptions options;
   options.checksums = true;

@@ -138,19 +138,23 @@ INSTANTIATE_TEST_SUITE_P(
         FormatCase{R"({"preset":"tiny"})", WeightCoding::kMxfp4},
         FormatCase{R"({"preset":"tiny","expert_format":"bf16"})", WeightCoding::kPlain},
         FormatCase{R"({"preset":"tiny-linear"})", WeightCoding::kPlain},
-        FormatCase{R"({"preset":"tiny","expert_format":"nvfp4-pack-quantized"})", WeightCoding::kNvfp4},
+        FormatCase{R"({"preset":"tiny","expert_format":"nvfp4-pack-quantized"})",
+                   WeightCoding::kNvfp4},
         FormatCase{R"({"preset":"tiny","expert_format":"pack-quantized"})", WeightCoding::kInt4},
         FormatCase{R"({"preset":"tiny","expert_format":"pack-quantized","expert_group_size":0})",
                    WeightCoding::kInt4},
         FormatCase{R"({"preset":"tiny","expert_format":"pack-quantized","expert_num_bits":8})",
                    WeightCoding::kInt8Packed},
         FormatCase{R"({"preset":"tiny","expert_format":"float-quantized"})", WeightCoding::kFp8},
-        FormatCase{R"({"preset":"tiny","expert_format":"float-quantized","expert_strategy":"tensor"})",
-                   WeightCoding::kFp8},
-        FormatCase{R"({"preset":"tiny","expert_format":"float-quantized","expert_strategy":"block"})",
-                   WeightCoding::kFp8},
+        FormatCase{
+            R"({"preset":"tiny","expert_format":"float-quantized","expert_strategy":"tensor"})",
+            WeightCoding::kFp8},
+        FormatCase{
+            R"({"preset":"tiny","expert_format":"float-quantized","expert_strategy":"block"})",
+            WeightCoding::kFp8},
         FormatCase{R"({"preset":"tiny","expert_format":"int-quantized"})", WeightCoding::kInt8},
-        FormatCase{R"({"preset":"tiny","expert_format":"mxfp8-quantized"})", WeightCoding::kMxfp8}));
+        FormatCase{R"({"preset":"tiny","expert_format":"mxfp8-quantized"})",
+                   WeightCoding::kMxfp8}));
 
 TEST(Synth, PlainExpertsHoldTheWeightsOfTheirMxfp4Twin) {
   testing::TempDir dir;
@@ -259,7 +263,8 @@ TEST(Synth, RefusesWhatMakesNoModel) {
   for (const Case& c :
        {Case{"[]", "object"}, Case{R"({"preset":"huge"})", "huge"}, Case{"{", "shape"},
         Case{R"({"hidden_sizes":64})", "hidden_sizes"}, Case{R"({"vocab_size":100})", "vocab_size"},
-        Case{R"({"expert_format":"int3"})", "int3"}, Case{R"({"num_hidden_layers":0})", "num_hidden"},
+        Case{R"({"expert_format":"int3"})", "int3"},
+        Case{R"({"num_hidden_layers":0})", "num_hidden"},
         Case{R"({"moe_intermediate_size":40})", "multiple of 32"},
         Case{R"({"num_experts_per_token":9})", "num_experts_per_token"}}) {
     const Status status = synth(shape(c.shape, dir / "m"));

@@ -1,6 +1,6 @@
 // Peak loops of the tile unit: four accumulator tiles of 16 x 16, two tiles of each input.
-#include "kernels/intrinsics.h"
 #include "kernels/peak.h"
+#include "kernels/intrinsics.h"
 
 namespace trine::kernels {
 namespace {

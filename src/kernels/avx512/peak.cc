@@ -1,6 +1,6 @@
 // Peak loops with 512-bit registers.
-#include "kernels/intrinsics.h"
 #include "kernels/peak.h"
+#include "kernels/intrinsics.h"
 
 namespace trine::kernels {
 namespace {

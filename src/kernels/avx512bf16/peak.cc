@@ -1,6 +1,6 @@
 // Peak loops of the dot-product instructions: bf16 pairs and int8 quads.
-#include "kernels/intrinsics.h"
 #include "kernels/peak.h"
+#include "kernels/intrinsics.h"
 
 namespace trine::kernels {
 namespace {
