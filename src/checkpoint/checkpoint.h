@@ -48,7 +48,9 @@ struct Linear {
   const TensorInfo* codes = nullptr;
   const TensorInfo* scales = nullptr;        ///< null for kPlain
   const TensorInfo* global_scale = nullptr;  ///< kNvfp4
-  const TensorInfo* zero_point = nullptr;    ///< asymmetric kInt4 / kInt8Packed
+  /// Asymmetric kInt4 / kInt8Packed: I32 words packed along the outputs, [out / (32 / bits), groups].
+  /// kInt8: I8, shaped as the scales. Null: 8, 128, 0.
+  const TensorInfo* zero_point = nullptr;
   const TensorInfo* g_idx = nullptr;         ///< activation order: group of each input
   int64_t group_in = 0;                      ///< inputs per scale; `in` = one scale per output row
   int64_t group_out =

@@ -356,7 +356,7 @@ Status LinearResolver::read_weight_shape(const TensorInfo& tensor, Size* size) c
     return {Code::kCorrupt, tensor.name + ": " + tensor_text(tensor)};
   int64_t wide_pair[2] = {0, 0};
   int32_t pair[2] = {0, 0};
-  const Status status =
+  Status status =
       wide ? read_(tensor, wide_pair, sizeof wide_pair) : read_(tensor, pair, sizeof pair);
   if (!status.ok()) return status;
   size->out = wide ? wide_pair[0] : pair[0];

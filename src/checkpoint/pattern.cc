@@ -202,7 +202,7 @@ class PatternCompiler {
 
   bool repeat(int32_t begin, int least, int most) {
     const std::vector<Step> body(out_->steps_.begin() + begin, out_->steps_.end());
-    const auto copies = static_cast<size_t>(std::max(least, most) + 2);
+    const auto copies = static_cast<size_t>(std::max(least, most)) + 2;
     if (out_->steps_.size() + (body.size() + 2) * copies > kStepsMax)
       return fail("a repetition that is too large");
     out_->steps_.resize(static_cast<size_t>(begin));
