@@ -8,11 +8,6 @@
 #include "platform/cpu.h"
 
 namespace trine::kernels {
-
-[[gnu::weak]] void fill_avx2_ops(KernelTable& table);
-[[gnu::weak]] void fill_avx512_ops(KernelTable& table);
-[[gnu::weak]] void fill_avx512bf16_ops(KernelTable& table);
-
 namespace {
 
 constexpr size_t kLevels = 5;
@@ -23,13 +18,13 @@ std::array<KernelTable, kLevels> build_tables() {
   fill_scalar_ops(tables[0]);
   tables[1] = tables[0];
   fill_avx2_matmul(tables[1]);
-  if (fill_avx2_ops != nullptr) fill_avx2_ops(tables[1]);
+  fill_avx2_ops(tables[1]);
   tables[2] = tables[1];
   fill_avx512_matmul(tables[2]);
-  if (fill_avx512_ops != nullptr) fill_avx512_ops(tables[2]);
+  fill_avx512_ops(tables[2]);
   tables[3] = tables[2];
   fill_avx512bf16_matmul(tables[3]);
-  if (fill_avx512bf16_ops != nullptr) fill_avx512bf16_ops(tables[3]);
+  fill_avx512bf16_ops(tables[3]);
   tables[4] = tables[3];
   fill_amx_matmul(tables[4]);
   return tables;
