@@ -11,9 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "emulated/table.h"
 #include "kernels/table.h"
 #include "platform/cpu.h"
+#if defined(TRINE_EMULATED_AVX512)
+#include "kernels/emulated_ops/table.h"
+#endif
 
 namespace trine::testing {
 

@@ -14,8 +14,6 @@ struct Vec {
   __m256 v;
 };
 
-// ------------------------------------------------------------------------------ memory
-
 inline Vec zero() { return {_mm256_setzero_ps()}; }
 inline Vec set(float x) { return {_mm256_set1_ps(x)}; }
 inline Vec load(const float* p) { return {_mm256_loadu_ps(p)}; }
@@ -25,8 +23,8 @@ inline __m256i first_lanes(int64_t n) {
   const int count = n >= kLanes ? 8 : static_cast<int>(n);
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
-/// Keeps a loaded value in its register: g++ would rather load it again for each of its uses, and the
-/// two load ports are what tiles of so few registers run out of.
+/// Keeps a loaded value in its register: g++ would rather load it again for each of its uses, and
+/// the two load ports are what tiles of so few registers run out of.
 inline Vec in_register(Vec a) {
   asm("" : "+x"(a.v));
   return a;
@@ -62,8 +60,6 @@ inline void store_bf16(uint16_t* p, Vec a) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
 }
 
-// -------------------------------------------------------------------------- arithmetic
-
 inline Vec add(Vec a, Vec b) { return {_mm256_add_ps(a.v, b.v)}; }
 inline Vec sub(Vec a, Vec b) { return {_mm256_sub_ps(a.v, b.v)}; }
 inline Vec mul(Vec a, Vec b) { return {_mm256_mul_ps(a.v, b.v)}; }
@@ -95,8 +91,6 @@ inline Vec where_less(Vec a, Vec b, Vec yes, Vec no) {
 inline Vec keep_first(Vec a, int64_t n, Vec rest) {
   return {_mm256_blendv_ps(rest.v, a.v, _mm256_castsi256_ps(first_lanes(n)))};
 }
-
-// -------------------------------------------------------------------------- reductions
 
 /// The halves added, then their halves, ...: one fixed tree.
 inline float sum(Vec a) {

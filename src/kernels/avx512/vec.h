@@ -15,8 +15,6 @@ struct Vec {
   __m512 v;
 };
 
-// ------------------------------------------------------------------------------ memory
-
 inline Vec zero() { return {_mm512_setzero_ps()}; }
 inline Vec set(float x) { return {_mm512_set1_ps(x)}; }
 inline Vec load(const float* p) { return {_mm512_loadu_ps(p)}; }
@@ -58,8 +56,6 @@ inline void store_bf16(uint16_t* p, Vec a) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(word));
 }
 
-// -------------------------------------------------------------------------- arithmetic
-
 inline Vec add(Vec a, Vec b) { return {_mm512_add_ps(a.v, b.v)}; }
 inline Vec sub(Vec a, Vec b) { return {_mm512_sub_ps(a.v, b.v)}; }
 inline Vec mul(Vec a, Vec b) { return {_mm512_mul_ps(a.v, b.v)}; }
@@ -81,8 +77,6 @@ inline Vec where_less(Vec a, Vec b, Vec yes, Vec no) {
 inline Vec keep_first(Vec a, int64_t n, Vec rest) {
   return {_mm512_mask_mov_ps(rest.v, first_lanes(n), a.v)};
 }
-
-// -------------------------------------------------------------------------- reductions
 
 /// The halves added, then their halves, ...: one fixed tree.
 inline float sum(Vec a) {

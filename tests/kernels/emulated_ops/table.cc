@@ -1,5 +1,5 @@
 // Enters the emulated kernels into a table.
-#include "emulated/table.h"
+#include "kernels/emulated_ops/table.h"
 
 #include "platform/cpu.h"
 
