@@ -163,7 +163,7 @@ def allowed_includes(path, rooms):
     if parts[0] == "src" and parts[1] in rooms:
         return rooms[parts[1]] | {"trine"}
     if parts[0] == "tests" and len(parts) > 2 and parts[1] != "support":
-        return rooms.get(parts[1], set()) | {"trine", "support"}
+        return rooms.get(parts[1], {"base"}) | {"trine", "support"}  # cli: base for its JSON
     if parts[0] in ("apps", "examples"):
         return {"trine"}
     if parts[0] == "include":

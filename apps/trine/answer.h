@@ -16,9 +16,9 @@ struct AnswerOptions {
   int64_t max_tokens = 8192;
   SamplingOptions sampling;
   std::vector<std::string> stops;
-  bool raw = false;       ///< no channels: everything is content, control tokens are spelled
-  bool thinking = true;   ///< the prompt ended in an open reasoning channel
-  bool stream = true;     ///< show it while it comes (not with --json)
+  bool raw = false;      ///< no channels: everything is content, control tokens are spelled
+  bool thinking = true;  ///< the prompt ended in an open reasoning channel
+  bool stream = true;    ///< show it while it comes (not with --json)
   bool quiet = false;
 };
 
@@ -40,6 +40,6 @@ Result<Answer> answer(const Model& model, const Tokenizer& tokenizer, Sequence* 
 std::string statistics_text(const Model& model, const Generation& generation, double load_seconds);
 /// The whole answer as one JSON value: message, finish_reason, usage, timings, machine.
 std::string answer_json(const Model& model, const Answer& answer, Precision precision,
-                            double load_seconds);
+                        double load_seconds);
 
 }  // namespace trine::cli

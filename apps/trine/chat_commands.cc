@@ -55,8 +55,7 @@ void ChatRoom::set_tools(const std::string& argument) {
   if (argument == "off") conversation_.clear_tools();
   if (!argument.empty() && argument != "off") {
     const Result<std::string> text = read_input(argument);
-    const Status status =
-        text.ok() ? conversation_.set_tools(*text, argument) : text.status();
+    const Status status = text.ok() ? conversation_.set_tools(*text, argument) : text.status();
     if (!status.ok()) {
       note_failure(fail(status));
       return;
@@ -110,7 +109,8 @@ void ChatRoom::load(const std::string& argument) {
     return;
   }
   conversation_ = std::move(loaded);
-  say("loaded " + std::to_string(conversation_.turns()) + " messages; they are read with the next "
+  say("loaded " + std::to_string(conversation_.turns()) +
+      " messages; they are read with the next "
       "message");
 }
 
@@ -122,8 +122,8 @@ void ChatRoom::show_stats(const std::string& /*argument*/) {
     say(text);
     return;
   }
-  text += " | kept from earlier turns " + std::to_string(session_.reused_tokens()) + "\nlast: " +
-          statistics_text(model_, last_.generation, -1);
+  text += " | kept from earlier turns " + std::to_string(session_.reused_tokens()) +
+          "\nlast: " + statistics_text(model_, last_.generation, -1);
   std::cerr << text;
 }
 

@@ -122,8 +122,8 @@ Result<std::vector<int32_t>> parse_ids(std::string_view text, const std::string&
     const bool ends = next == end || blank(*next) || *next == ',';
     if (error != std::errc() || id < 0 || !ends) {
       const std::string found(at, static_cast<size_t>(std::min<std::ptrdiff_t>(end - at, 20)));
-      return Status(Code::kInvalidArgument, where + ": found '" + found +
-                                                "', expected token ids such as 1,2,3 or [1,2,3]");
+      return Status(Code::kInvalidArgument,
+                    where + ": found '" + found + "', expected token ids such as 1,2,3 or [1,2,3]");
     }
     ids.push_back(id);
     at = next;

@@ -13,10 +13,10 @@ namespace trine::cli {
 /// Exit codes of every verb.
 enum Exit : int {
   kDone = 0,
-  kRefused = 1,       ///< findings, or an input that was refused
-  kUsage = 2,         ///< the command line is wrong
-  kEnvironment = 3,   ///< no memory, no file, no such instruction set
-  kInterrupted = 130, ///< Ctrl-C: what was done until then is on stdout
+  kRefused = 1,        ///< findings, or an input that was refused
+  kUsage = 2,          ///< the command line is wrong
+  kEnvironment = 3,    ///< no memory, no file, no such instruction set
+  kInterrupted = 130,  ///< Ctrl-C: what was done until then is on stdout
 };
 
 /// Who is to blame for kInvalidArgument: the data given, or the options.

@@ -135,8 +135,8 @@ std::vector<std::string> Conversation::tool_names() const {
   for (const Json& tool : tools_) {
     const Json* function = &tool;
     if (tool.is_object() && tool.contains("function")) function = &tool["function"];
-    const bool named = function->is_object() && function->contains("name") &&
-                       (*function)["name"].is_string();
+    const bool named =
+        function->is_object() && function->contains("name") && (*function)["name"].is_string();
     names.push_back(named ? (*function)["name"].get<std::string>() : "(unnamed)");
   }
   return names;

@@ -48,8 +48,8 @@ JsonObject& JsonObject::integer(std::string_view key, int64_t value) {
 
 JsonObject& JsonObject::real(std::string_view key, double value) {
   std::array<char, 32> text{};
-  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value,
-                                          std::chars_format::general, 6);
+  const auto [end, error] =
+      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 6);
   return raw(key, std::string_view(text.data(), static_cast<size_t>(end - text.data())));
 }
 

@@ -14,8 +14,12 @@ constexpr const char* kFooter =
     "Data goes to stdout, everything else to stderr. 'trine VERB --help' shows an example.";
 
 // Usage errors are ours to print: one line that says what is wrong, one that says where help is.
-int report_usage(const CLI::App& app, const CLI::ParseError& error) {
+int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& first) {
   if (error.get_exit_code() == 0) return app.exit(error, std::cout, std::cerr);  // help, version
+  if (app.get_subcommands().empty() && !first.empty() && first.front() != '-') {
+    std::cerr << "trine: no verb '" << first << "'\nSee 'trine --help'.\n";
+    return trine::cli::kUsage;
+  }
   std::string verb = "trine";
   for (const CLI::App* chosen : app.get_subcommands()) verb += " " + chosen->get_name();
   std::cerr << verb << ": " << error.what() << "\nSee '" << verb << " --help'.\n";
@@ -30,16 +34,15 @@ int run(int argc, char** argv) {
   app.footer(kFooter);
   app.get_formatter()->column_width(28);
   app.require_subcommand(1);
-  for (const auto add :
-       {cli::add_run, cli::add_chat, cli::add_inspect, cli::add_bench, cli::add_synth,
-        cli::add_tokenize, cli::add_detokenize, cli::add_render, cli::add_parse, cli::add_logits,
-        cli::add_verify, cli::add_generate}) {
+  for (const auto add : {cli::add_run, cli::add_chat, cli::add_inspect, cli::add_bench,
+                         cli::add_synth, cli::add_tokenize, cli::add_detokenize, cli::add_render,
+                         cli::add_parse, cli::add_logits, cli::add_verify, cli::add_generate}) {
     add(&app, &exit_code);
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return report_usage(app, error);
+    return report_usage(app, error, argc > 1 ? argv[1] : "");
   }
   const trine::Status written = cli::flush_output();
   return exit_code == cli::kDone && !written.ok() ? cli::fail(written) : exit_code;

@@ -16,11 +16,13 @@ Status check_folder(const std::string& folder) {
   std::error_code error;
   if (std::filesystem::is_directory(folder, error)) return Status();
   if (std::filesystem::exists(folder, error)) {
-    return Status(Code::kNotFound, folder + ": is a file, expected the folder of a checkpoint "
-                                            "(the one with config.json)");
+    return Status(Code::kNotFound, folder +
+                                       ": is a file, expected the folder of a checkpoint "
+                                       "(the one with config.json)");
   }
-  return Status(Code::kNotFound, folder + ": no such folder; give the folder of a checkpoint "
-                                          "(the one with config.json)");
+  return Status(Code::kNotFound, folder +
+                                     ": no such folder; give the folder of a checkpoint "
+                                     "(the one with config.json)");
 }
 
 std::string multiple_of_64(const std::string& text) {
@@ -64,8 +66,8 @@ void add_model_options(CLI::App* app, ModelOptions* options, Precision precision
       ->group(group);
   app->add_option("--context", options->load.context,
                   "Tokens a sequence can hold, e.g. 8192 or 32K (default: what memory allows)")
-      ->transform(unprinted(
-          CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::CASE_INSENSITIVE, "N")))
+      ->transform(
+          unprinted(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::CASE_INSENSITIVE, "N")))
       ->check(unprinted(CLI::PositiveNumber))
       ->type_name("N")
       ->group(group);

@@ -30,9 +30,9 @@ void Progress::update(int64_t done, int64_t total) {
   const double seconds = std::chrono::duration<double>(now - start_).count();
   const double fraction = static_cast<double>(done) / static_cast<double>(total);
   const bool bytes = unit_ == Unit::kBytes;
-  const std::string amount = bytes ? bytes_text(done) + " of " + bytes_text(total)
-                                   : std::to_string(done) + " of " + std::to_string(total) +
-                                         " tokens";
+  const std::string amount =
+      bytes ? bytes_text(done) + " of " + bytes_text(total)
+            : std::to_string(done) + " of " + std::to_string(total) + " tokens";
   if (terminal_) {
     const bool due = now - last_draw_ > std::chrono::milliseconds(100);
     if (seconds < kBarDelaySeconds || !due) return;

@@ -23,20 +23,19 @@ std::string rate(double per_second) {
 
 }  // namespace
 
-std::string statistics_text(const Model& model, const Generation& generation,
-                            double load_seconds) {
+std::string statistics_text(const Model& model, const Generation& generation, double load_seconds) {
   std::string text = "prompt " + std::to_string(generation.prompt_tokens) + " tokens" +
                      rate(generation.prefill_rate()) + " | generated " +
                      std::to_string(generation.ids.size()) + rate(generation.decode_rate()) +
                      " | first token " + fixed(generation.first_token_seconds, 2) + " s";
   if (load_seconds >= 0) text += " | load " + fixed(load_seconds, 2) + " s";
   return text + "\npeak memory " + bytes_text(peak_memory_bytes()) + " | " +
-         std::to_string(model.threads()) + (model.threads() == 1 ? " thread" : " threads") +
-         " | " + model.isa() + " | kernels " + model.kernels() + "\n";
+         std::to_string(model.threads()) + (model.threads() == 1 ? " thread" : " threads") + " | " +
+         model.isa() + " | kernels " + model.kernels() + "\n";
 }
 
 std::string answer_json(const Model& model, const Answer& answer, Precision precision,
-                            double load_seconds) {
+                        double load_seconds) {
   const Generation& generation = answer.generation;
   const auto generated = static_cast<int64_t>(generation.ids.size());
   const std::string usage = JsonObject()
@@ -44,15 +43,14 @@ std::string answer_json(const Model& model, const Answer& answer, Precision prec
                                 .integer("completion_tokens", generated)
                                 .integer("total_tokens", generation.prompt_tokens + generated)
                                 .str();
-  const std::string timings =
-      JsonObject()
-          .real("load_seconds", load_seconds)
-          .real("prefill_seconds", generation.prefill_seconds)
-          .real("first_token_seconds", generation.first_token_seconds)
-          .real("decode_seconds", generation.decode_seconds)
-          .real("prefill_tokens_per_s", generation.prefill_rate())
-          .real("decode_tokens_per_s", generation.decode_rate())
-          .str();
+  const std::string timings = JsonObject()
+                                  .real("load_seconds", load_seconds)
+                                  .real("prefill_seconds", generation.prefill_seconds)
+                                  .real("first_token_seconds", generation.first_token_seconds)
+                                  .real("decode_seconds", generation.decode_seconds)
+                                  .real("prefill_tokens_per_s", generation.prefill_rate())
+                                  .real("decode_tokens_per_s", generation.decode_rate())
+                                  .str();
   const std::string machine = JsonObject()
                                   .text("isa", model.isa())
                                   .text("kernels", model.kernels())

@@ -22,8 +22,7 @@ struct GenerateVerb {
   bool json = false;
 };
 
-GenerateOptions generate_options(const GenerateVerb& verb, const Model& model,
-                                 Progress* progress) {
+GenerateOptions generate_options(const GenerateVerb& verb, const Model& model, Progress* progress) {
   GenerateOptions options;
   options.max_tokens = verb.max_tokens;
   if (verb.stop_at_eos) {
@@ -55,8 +54,8 @@ int generate_verb(const GenerateVerb& verb) {
   const InterruptGuard guard;
   Sampler sampler{SamplingOptions{}};
   Progress progress("reading the prompt", Unit::kTokens, verb.model.quiet);
-  const Result<Generation> generation = generate(*model, &*sequence, &sampler, *ids,
-                                                 generate_options(verb, *model, &progress));
+  const Result<Generation> generation =
+      generate(*model, &*sequence, &sampler, *ids, generate_options(verb, *model, &progress));
   if (!verb.json) print("\n");
   if (!generation.ok()) return fail(generation.status());
   if (verb.json) print_line(JsonObject().raw("ids", json_array(generation->ids)).str());

@@ -122,8 +122,7 @@ void add_logits(CLI::App* app, int* exit_code) {
   add_model_options(verb, &options->model);
   add_ids(verb, &options->ids, &options->ids_file);
   verb->add_option("--out", options->out, "File to write")->required()->type_name("FILE");
-  verb->add_flag("--layers", options->layers,
-                 "Also layers, router_ids, kda_state and mla_rows");
+  verb->add_flag("--layers", options->layers, "Also layers, router_ids, kda_state and mla_rows");
   verb->footer(
       "F32 tensors: logits [T,V]; with --layers also layers [L,T,d], router_ids [n_moe,T,k],\n"
       "kda_state [n_kda,H,K,V], mla_rows [n_mla,T,r+dr]. The ids are in the metadata.\n"

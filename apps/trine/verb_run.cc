@@ -97,8 +97,9 @@ int check_usage(const RunOptions& options) {
   const bool chat_options = !options.system.empty() || !options.tools_file.empty() ||
                             !options.messages_file.empty() || !options.think.empty();
   if (options.answer.raw && chat_options) {
-    return fail_usage("run", "--raw has no chat template: --system, --tools, --messages and "
-                             "--think do not go with it");
+    return fail_usage("run",
+                      "--raw has no chat template: --system, --tools, --messages and "
+                      "--think do not go with it");
   }
   if (options.special && !options.answer.raw) {
     return fail_usage("run", "--special goes with --raw only: text in a chat is never control");

@@ -24,8 +24,8 @@ struct SynthVerb {
 };
 
 int synth_verb(const SynthVerb& verb) {
-  const int sources = int{!verb.like.empty()} + int{!verb.shape_file.empty()} +
-                      int{!verb.preset.empty()};
+  const int sources =
+      int{!verb.like.empty()} + int{!verb.shape_file.empty()} + int{!verb.preset.empty()};
   if (sources != 1) return fail_usage("synth", "give one of --like, --shape and --preset");
   SynthOptions options;
   options.like = verb.like;

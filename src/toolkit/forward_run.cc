@@ -52,8 +52,8 @@ Result<ForwardRun> ForwardRun::start(const std::string& folder, std::span<const 
   TRINE_ASSIGN_OR_RETURN(auto files, checkpoint::Checkpoint::open(folder, headers_only));
   TRINE_ASSIGN_OR_RETURN(Model model, Model::load(folder, load));
   TRINE_ASSIGN_OR_RETURN(Sequence sequence, model.new_sequence());
-  return ForwardRun(std::vector<int32_t>(ids.begin(), ids.end()), files.config(),
-                    std::move(model), std::move(sequence));
+  return ForwardRun(std::vector<int32_t>(ids.begin(), ids.end()), files.config(), std::move(model),
+                    std::move(sequence));
 }
 
 Status ForwardRun::run(bool trace, const Progress& progress,

@@ -33,9 +33,9 @@ class ForwardRun {
   struct Piece {
     int64_t begin = 0;  ///< first token
     int64_t tokens = 0;
-    std::span<const float> logits;           ///< [tokens][vocab]
-    std::span<const float> layers;           ///< [layers][tokens][hidden], when traced
-    std::span<const int32_t> router_ids;     ///< [moe_layers][tokens][top_k], when traced
+    std::span<const float> logits;        ///< [tokens][vocab]
+    std::span<const float> layers;        ///< [layers][tokens][hidden], when traced
+    std::span<const int32_t> router_ids;  ///< [moe_layers][tokens][top_k], when traced
   };
   using Progress = std::function<bool(int64_t done, int64_t total)>;
 

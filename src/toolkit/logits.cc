@@ -24,9 +24,8 @@ std::vector<TensorSpec> tensor_specs(const RunShape& s, bool layers) {
   if (!layers) return specs;
   specs.push_back({"layers", DType::kF32, {s.layers, s.tokens, s.hidden}});
   specs.push_back({"router_ids", DType::kF32, {s.moe_layers, s.tokens, s.top_k}});
-  specs.push_back({"kda_state",
-                   DType::kF32,
-                   {s.kda_layers, s.kda_heads, s.kda_head_dim, s.kda_head_dim}});
+  specs.push_back(
+      {"kda_state", DType::kF32, {s.kda_layers, s.kda_heads, s.kda_head_dim, s.kda_head_dim}});
   specs.push_back({"mla_rows", DType::kF32, {s.mla_layers, s.tokens, s.latent}});
   return specs;
 }
@@ -69,10 +68,9 @@ Status write_rows(SafetensorsWriter* writer, int64_t tensor, int64_t groups, int
   return Status();
 }
 
-Status write_piece(SafetensorsWriter* writer, const RunShape& shape,
-                   const ForwardRun::Piece& piece, bool layers) {
-  TRINE_RETURN_IF_ERROR(
-      write_rows(writer, kLogits, 1, shape.vocab, shape, piece, piece.logits));
+Status write_piece(SafetensorsWriter* writer, const RunShape& shape, const ForwardRun::Piece& piece,
+                   bool layers) {
+  TRINE_RETURN_IF_ERROR(write_rows(writer, kLogits, 1, shape.vocab, shape, piece, piece.logits));
   if (!layers) return Status();
   TRINE_RETURN_IF_ERROR(
       write_rows(writer, kLayers, shape.layers, shape.hidden, shape, piece, piece.layers));

@@ -102,8 +102,7 @@ Result<std::vector<float>> ReferenceFile::read(const checkpoint::TensorInfo& ten
                                                int64_t count) const {
   const int64_t size = dtype_bytes(tensor.dtype);
   std::vector<std::byte> bytes(static_cast<size_t>(count * size));
-  TRINE_RETURN_IF_ERROR(
-      file_.read_at(tensor.offset + first * size, bytes.data(), count * size));
+  TRINE_RETURN_IF_ERROR(file_.read_at(tensor.offset + first * size, bytes.data(), count * size));
   std::vector<float> values(static_cast<size_t>(count));
   for (size_t i = 0; i < values.size(); ++i) {
     if (to_float(tensor.dtype, bytes, i, &values[i])) continue;

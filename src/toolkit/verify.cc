@@ -91,9 +91,9 @@ Status Verifier::prepare(Comparison* comparison) {
       find_optional("layers", {s.layers, s.tokens, s.hidden}, &layers_, comparison));
   TRINE_RETURN_IF_ERROR(
       find_optional("router_ids", {s.moe_layers, s.tokens, s.top_k}, &routers_, comparison));
-  TRINE_RETURN_IF_ERROR(
-      find_optional("kda_state", {s.kda_layers, s.kda_heads, s.kda_head_dim, s.kda_head_dim},
-                    &states_, comparison));
+  TRINE_RETURN_IF_ERROR(find_optional("kda_state",
+                                      {s.kda_layers, s.kda_heads, s.kda_head_dim, s.kda_head_dim},
+                                      &states_, comparison));
   TRINE_RETURN_IF_ERROR(
       find_optional("mla_rows", {s.mla_layers, s.tokens, s.latent}, &rows_, comparison));
   for (int64_t l = 0; l < s.layers; ++l) {
@@ -190,8 +190,7 @@ Status Verifier::compare_memories(Comparison* comparison) const {
     const int64_t first = index * items * width;
     TRINE_ASSIGN_OR_RETURN(const std::vector<float> reference,
                            file_.read(*tensor, first, items * width));
-    const std::span<const float> found =
-        part(layer.is_kda ? states : rows, first, items * width);
+    const std::span<const float> found = part(layer.is_kda ? states : rows, first, items * width);
     for (int64_t i = 0; i < items; ++i) {
       layer.memory.add(part(found, i * width, width), part(reference, i * width, width), i);
     }
@@ -214,10 +213,9 @@ Result<VerifyReport> verify(const std::string& folder, const std::string& agains
   comparison.precision = options.load.precision == Precision::kExact ? "exact" : "fast";
   Verifier verifier(run, file, options.prefix);
   TRINE_RETURN_IF_ERROR(verifier.prepare(&comparison));
-  TRINE_RETURN_IF_ERROR(run.run(verifier.wants_layers(), options.progress,
-                                [&](const ForwardRun::Piece& piece) {
-                                  return verifier.compare_piece(piece, &comparison);
-                                }));
+  TRINE_RETURN_IF_ERROR(run.run(
+      verifier.wants_layers(), options.progress,
+      [&](const ForwardRun::Piece& piece) { return verifier.compare_piece(piece, &comparison); }));
   TRINE_RETURN_IF_ERROR(verifier.compare_memories(&comparison));
   VerifyReport report;
   report.json = json::dump(comparison.to_json());

@@ -42,8 +42,8 @@ std::string layer_text(const LayerComparison& layer, double tolerance) {
     if (layer.router_first >= 0) text += " (first: " + std::to_string(layer.router_first) + ")";
   }
   if (layer.has_memory) {
-    text += std::string(layer.is_kda ? ", state " : ", latent rows ") +
-            difference_text(layer.memory);
+    text +=
+        std::string(layer.is_kda ? ", state " : ", latent rows ") + difference_text(layer.memory);
   }
   return text + "\n";
 }
@@ -126,13 +126,14 @@ json::Value Comparison::to_json() const {
 std::string Comparison::to_text() const {
   std::string text;
   for (const LayerComparison& layer : layers) text += layer_text(layer, tolerance);
-  text += std::string(logits.within(tolerance) ? "  ok       " : "  DIFFERS  ") + "logits: " +
-          difference_text(logits) + ", largest at token " + std::to_string(logits.where) +
-          ", same top token " + std::to_string(top1_equal) + " of " + std::to_string(tokens) +
-          ", mean KL " + scientific(kl_sum / static_cast<double>(tokens)) + "\n";
+  text += std::string(logits.within(tolerance) ? "  ok       " : "  DIFFERS  ") +
+          "logits: " + difference_text(logits) + ", largest at token " +
+          std::to_string(logits.where) + ", same top token " + std::to_string(top1_equal) + " of " +
+          std::to_string(tokens) + ", mean KL " + scientific(kl_sum / static_cast<double>(tokens)) +
+          "\n";
   for (const std::string& name : absent) text += "  not in the file: " + name + "\n";
-  text += std::string(equal() ? "equal" : "different") + " within " + scientific(tolerance) +
-          ", " + std::to_string(tokens) + " tokens, " + precision + ", " + isa + "\n";
+  text += std::string(equal() ? "equal" : "different") + " within " + scientific(tolerance) + ", " +
+          std::to_string(tokens) + " tokens, " + precision + ", " + isa + "\n";
   if (const LayerComparison* first = first_different(); first != nullptr) {
     text += "the first layer that differs is " + first->name() + "\n";
   } else if (!equal()) {

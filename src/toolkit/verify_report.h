@@ -28,9 +28,9 @@ struct LayerComparison {
   bool has_output = false;
   Difference output;  ///< residual after the layer
   bool has_router = false;
-  int64_t router_differs = 0;     ///< tokens whose sets of experts differ
-  int64_t router_first = -1;      ///< the first of them
-  bool has_memory = false;        ///< kda_state or mla_rows, by kind
+  int64_t router_differs = 0;  ///< tokens whose sets of experts differ
+  int64_t router_first = -1;   ///< the first of them
+  bool has_memory = false;     ///< kda_state or mla_rows, by kind
   Difference memory;
 
   bool equal(double tolerance) const;
