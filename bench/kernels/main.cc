@@ -1,7 +1,8 @@
 // Usage: bench_kernels [--threads N] [--isa LEVEL] [--mb N] [--only WORD]
-// Matmul of every weight format against the read bandwidth (one and few rows, weights far larger than the
-// caches) and against the arithmetic peak (many rows). Each figure is the best of several repetitions, and
-// the roof is measured again around each of them, so that a busy neighbour lowers both.
+// Matmul of every weight format against the read bandwidth (one and few rows, weights far larger
+// than the caches) and against the arithmetic peak (many rows). Each figure is the best of several
+// repetitions, and the roof is measured again around each of them, so that a busy neighbour lowers
+// both.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -42,8 +43,8 @@ double thread_seconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-/// Runs work(thread) on all threads at once; the processor seconds of the slowest, which on a quiet machine
-/// is the time that passes, and on a busy one leaves out what others ran in between.
+/// Runs work(thread) on all threads at once; the processor seconds of the slowest, which on a quiet
+/// machine is the time that passes, and on a busy one leaves out what others ran in between.
 double timed(int threads, const std::function<void(int)>& work) {
   std::atomic<int> ready{0};
   std::atomic<bool> go{false};
@@ -71,7 +72,8 @@ double timed(int threads, const std::function<void(int)>& work) {
 
 /// Zeroed anonymous memory in huge pages where allowed.
 uint8_t* allocate(int64_t bytes) {
-  void* p = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* p = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) std::abort();
   madvise(p, static_cast<size_t>(bytes), MADV_HUGEPAGE);
   return static_cast<uint8_t*>(p);
@@ -114,7 +116,8 @@ Weights make_weights(const Format& f, int64_t n, int64_t k) {
   uint8_t* scale_data = allocate(scale_bytes);
   uint32_t state = 1;
   for (int64_t i = 0; i < code_bytes; i += 4) {
-    const uint32_t word = next_random(state) & (f.format == WeightFormat::kF32 ? 0xBFFFFFFFu : 0xBFBFBFBFu);
+    const uint32_t word =
+        next_random(state) & (f.format == WeightFormat::kF32 ? 0xBFFFFFFFu : 0xBFBFBFBFu);
     std::memcpy(codes + i, &word, 4);
   }
   for (int64_t i = 0; i < scales; ++i) {
@@ -142,7 +145,8 @@ struct Bench {
   double bandwidth() const {
     const int64_t share = big_bytes / options.threads / 4096 * 4096;
     std::atomic<uint64_t> sum{0};
-    const double s = timed(options.threads, [&](int i) { sum += read_bytes(big + i * share, share); });
+    const double s =
+        timed(options.threads, [&](int i) { sum += read_bytes(big + i * share, share); });
     return static_cast<double>(share * options.threads) / s;
   }
   double peak(double (*unit)(int64_t)) const {
@@ -151,11 +155,19 @@ struct Bench {
     return operations * options.threads / s;
   }
 
-  double matmul_seconds(const Weights& w, bool bf16, int64_t m, const std::vector<float>& x, std::vector<float>& y) const {
+  double matmul_seconds(const Weights& w, bool bf16, int64_t m, const std::vector<float>& x,
+                        std::vector<float>& y) const {
     const int64_t panels = kernels::panel_count(w.view.n);
     return timed(options.threads, [&](int i) {
-      const MatmulArgs args{x.data(), w.view.k, nullptr, m, w.view, panels * i / options.threads,
-                            panels * (i + 1) / options.threads, y.data(), w.view.n};
+      const MatmulArgs args{x.data(),
+                            w.view.k,
+                            nullptr,
+                            m,
+                            w.view,
+                            panels * i / options.threads,
+                            panels * (i + 1) / options.threads,
+                            y.data(),
+                            w.view.n};
       bf16 ? table.matmul_bf16(args) : table.matmul_f32(args);
     });
   }
@@ -168,7 +180,8 @@ struct Bench {
   void stream(const Format& f, bool bf16, int64_t m) const {
     const int64_t k = 4096;
     const double per_output = static_cast<double>(kernels::packed_bytes(f.format, 16, k)) / 16;
-    const int64_t n = static_cast<int64_t>(static_cast<double>(options.mb) * 1e6 / per_output) / 64 * 64;
+    const int64_t n =
+        static_cast<int64_t>(static_cast<double>(options.mb) * 1e6 / per_output) / 64 * 64;
     const Weights w = make_weights(f, n, k);
     const std::vector<float> x = inputs(m, k);
     std::vector<float> y(static_cast<size_t>(m * n));
@@ -179,12 +192,14 @@ struct Bench {
       best = std::min(best, matmul_seconds(w, bf16, m, x, y));
     }
     const double rate = static_cast<double>(w.bytes) / best;
-    std::printf("%-10s %s m %4lld  %8.2f ms  %6.1f GB/s of %6.1f  %5.1f %%\n", f.name, bf16 ? "bf16" : "f32 ",
-                static_cast<long long>(m), best * 1e3, rate / 1e9, roof / 1e9, rate / roof * 100);
+    std::printf("%-10s %s m %4lld  %8.2f ms  %6.1f GB/s of %6.1f  %5.1f %%\n", f.name,
+                bf16 ? "bf16" : "f32 ", static_cast<long long>(m), best * 1e3, rate / 1e9,
+                roof / 1e9, rate / roof * 100);
     free_weights(w);
   }
 
-  void gemm(const Format& f, bool bf16, int64_t m, int64_t n, int64_t k, double (*unit)(int64_t)) const {
+  void gemm(const Format& f, bool bf16, int64_t m, int64_t n, int64_t k,
+            double (*unit)(int64_t)) const {
     const Weights w = make_weights(f, n, k);
     const std::vector<float> x = inputs(m, k);
     std::vector<float> y(static_cast<size_t>(m * n));
@@ -195,9 +210,10 @@ struct Bench {
       best = std::min(best, matmul_seconds(w, bf16, m, x, y));
     }
     const double rate = 2.0 * static_cast<double>(m * n * k) / best;
-    std::printf("%-10s %s %4lld x %lld x %lld  %8.2f ms  %7.1f GFLOP/s of %7.1f  %5.1f %%\n", f.name,
-                bf16 ? "bf16" : "f32 ", static_cast<long long>(m), static_cast<long long>(n),
-                static_cast<long long>(k), best * 1e3, rate / 1e9, roof / 1e9, rate / roof * 100);
+    std::printf("%-10s %s %4lld x %lld x %lld  %8.2f ms  %7.1f GFLOP/s of %7.1f  %5.1f %%\n",
+                f.name, bf16 ? "bf16" : "f32 ", static_cast<long long>(m),
+                static_cast<long long>(n), static_cast<long long>(k), best * 1e3, rate / 1e9,
+                roof / 1e9, rate / roof * 100);
     free_weights(w);
   }
 
@@ -209,8 +225,8 @@ struct Bench {
     std::printf("%s, %d threads: %s / %s\n", isa_name(isa), options.threads, table.matmul_f32_name,
                 table.matmul_bf16_name);
     std::printf("read %.1f GB/s; fma256 %.0f, fma512 %.0f, bf16 %.0f GFLOP/s, vnni %.0f GOP/s\n",
-                bandwidth() / 1e9, peak(run_fma256) / 1e9, peak(run_fma512) / 1e9, peak(run_bf16) / 1e9,
-                peak(run_vnni) / 1e9);
+                bandwidth() / 1e9, peak(run_fma256) / 1e9, peak(run_fma512) / 1e9,
+                peak(run_bf16) / 1e9, peak(run_vnni) / 1e9);
     for (bool bf16 : {true, false}) {
       if (bf16 && !table.bf16_inputs) continue;
       const std::string kind = bf16 ? "bf16" : "f32";
@@ -218,7 +234,8 @@ struct Bench {
       for (const Format& f : kFormats) {
         if (bf16 && f.format == WeightFormat::kF32) continue;
         for (int64_t m : {1, 2, 4, 8, 16})
-          if (wanted(kind + " " + f.name + " m" + std::to_string(m) + " stream")) stream(f, bf16, m);
+          if (wanted(kind + " " + f.name + " m" + std::to_string(m) + " stream"))
+            stream(f, bf16, m);
         for (int64_t m : {128, 512, 2048})
           if (wanted(kind + " " + f.name + " m" + std::to_string(m) + " gemm"))
             gemm(f, bf16, m, 4096, m == 512 ? 2048 : 4096, unit);

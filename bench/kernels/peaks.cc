@@ -16,22 +16,21 @@
 namespace trine::bench {
 namespace {
 
-
 #define TRINE_TARGET(flags) __attribute__((target(flags)))
 
 TRINE_TARGET("avx512f") uint64_t read_512(const uint8_t* data, int64_t bytes) {
   __m512i sum[4] = {};
   for (int64_t i = 0; i < bytes; i += 256)
-    TRINE_UNROLL for (int j = 0; j < 4; ++j)
-      sum[j] = _mm512_xor_si512(sum[j], _mm512_loadu_si512(data + i + j * 64));
-  const __m512i all = _mm512_xor_si512(_mm512_xor_si512(sum[0], sum[1]), _mm512_xor_si512(sum[2], sum[3]));
+    TRINE_UNROLL for (int j = 0; j < 4; ++j) sum[j] =
+        _mm512_xor_si512(sum[j], _mm512_loadu_si512(data + i + j * 64));
+  const __m512i all =
+      _mm512_xor_si512(_mm512_xor_si512(sum[0], sum[1]), _mm512_xor_si512(sum[2], sum[3]));
   return static_cast<uint64_t>(_mm512_reduce_add_epi64(all));
 }
 
 TRINE_TARGET("avx2") uint64_t read_256(const uint8_t* data, int64_t bytes) {
   __m256i sum[8] = {};
-  for (int64_t i = 0; i < bytes; i += 256)
-    TRINE_UNROLL for (int j = 0; j < 8; ++j) {
+  for (int64_t i = 0; i < bytes; i += 256) TRINE_UNROLL for (int j = 0; j < 8; ++j) {
       __m256i value;
       __builtin_memcpy(&value, data + i + j * 32, sizeof value);
       sum[j] = _mm256_xor_si256(sum[j], value);
@@ -68,8 +67,8 @@ TRINE_TARGET("avx512f,avx512bf16") void bf16(int64_t steps) {
   TRINE_UNROLL for (int j = 0; j < 16; ++j) acc[j] = _mm512_set1_ps(static_cast<float>(j));
   __m512i x = _mm512_set1_epi32(0x3F803F80);
   for (int64_t i = 0; i < steps; ++i) {
-    TRINE_UNROLL for (int j = 0; j < 16; ++j)
-      acc[j] = _mm512_dpbf16_ps(acc[j], reinterpret_cast<__m512bh>(x), reinterpret_cast<__m512bh>(x));
+    TRINE_UNROLL for (int j = 0; j < 16; ++j) acc[j] =
+        _mm512_dpbf16_ps(acc[j], reinterpret_cast<__m512bh>(x), reinterpret_cast<__m512bh>(x));
     __asm__ volatile("" : "+v"(x));
   }
   for (int j = 0; j < 16; ++j) __asm__ volatile("" : : "v"(acc[j]));

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/blocked_few.h"
-#include "kernels/blocked_tile.h"
+#include "kernels/blocked_many.h"
 
 namespace trine::kernels::blocked {
 

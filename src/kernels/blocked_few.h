@@ -1,5 +1,5 @@
-// A few rows of x (decode): P panels side by side hide the latency of their chains; each weight is read
-// once, in order, straight from memory, and decoded in registers for all R rows.
+// A few rows of x (decode): P panels side by side hide the latency of their chains; each weight is
+// read once, in order, straight from memory, and decoded in registers for all R rows.
 #pragma once
 
 #include "kernels/blocked.h"
@@ -12,8 +12,7 @@ using Chains = typename U::Vec[R][P][U::kVecs];
 
 template <class U, unsigned R, unsigned P>
 TRINE_INLINE void clear(Chains<U, R, P>& chains) {
-  TRINE_UNROLL for (unsigned r = 0; r < R; ++r)
-    TRINE_UNROLL for (unsigned p = 0; p < P; ++p)
+  TRINE_UNROLL for (unsigned r = 0; r < R; ++r) TRINE_UNROLL for (unsigned p = 0; p < P; ++p)
       TRINE_UNROLL for (unsigned v = 0; v < U::kVecs; ++v) chains[r][p][v] = U::zero();
 }
 
@@ -31,11 +30,12 @@ struct Few {
   TRINE_INLINE void run(int64_t begin, int64_t end, Chains<U, R, P>& chains) const {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t next = i < prefetch_end ? 0 : static_cast<int64_t>(P - 1) * panel_bytes;
-      step(i, kPrefetchBytes + next, kSteps<U, C>, chains);
+      step<false>(i, kPrefetchBytes + next, 0, chains);
     }
   }
 
-  /// Packed row i of every panel; only the first `count` of its words exist.
+  /// Packed row i of every panel; of a partial row only the first `count` words exist.
+  template <bool kPartial>
   TRINE_INLINE void step(int64_t i, int64_t ahead, unsigned count, Chains<U, R, P>& chains) const {
     TRINE_UNROLL for (unsigned p = 0; p < P; ++p) {
       const uint8_t* row = w + static_cast<int64_t>(p) * panel_bytes + i * kRowBytes;
@@ -43,11 +43,11 @@ struct Few {
       typename U::Word weights[kSteps<U, C>][U::kVecs];
       U::template decode<C>(row, extra[p], weights);
       TRINE_UNROLL for (unsigned s = 0; s < kSteps<U, C>; ++s) {
-        if (s >= count) break;
+        if (kPartial && s >= count) continue;
         TRINE_UNROLL for (unsigned r = 0; r < R; ++r) {
           const typename U::Word word = U::broadcast(x[r] + (i * kWords + s) * 4);
-          TRINE_UNROLL for (unsigned v = 0; v < U::kVecs; ++v)
-            chains[r][p][v] = U::madd(weights[s][v], word, chains[r][p][v]);
+          TRINE_UNROLL for (unsigned v = 0; v < U::kVecs; ++v) chains[r][p][v] =
+              U::madd(weights[s][v], word, chains[r][p][v]);
         }
       }
     }
@@ -61,8 +61,8 @@ TRINE_INLINE void fold(const Groups& groups, int64_t panel, int64_t group, Chain
     typename U::Vec scale[U::kVecs];
     load_scale<U>(groups.kind, groups.at(panel + p, group), scale);
     TRINE_UNROLL for (unsigned r = 0; r < R; ++r)
-      TRINE_UNROLL for (unsigned v = 0; v < U::kVecs; ++v)
-        totals[r][p][v] = U::fma(scale[v], chains[r][p][v], totals[r][p][v]);
+        TRINE_UNROLL for (unsigned v = 0; v < U::kVecs; ++v) totals[r][p][v] =
+            U::fma(scale[v], chains[r][p][v], totals[r][p][v]);
   }
   clear<U, R, P>(chains);
 }
@@ -91,11 +91,13 @@ void few_panels(const MatmulArgs& a, const uint8_t* const (&x)[R], int64_t panel
     }
     const int64_t end = min64(begin + group_rows, all_rows);
     few.run(begin, min64(end, full_rows), chains);
-    if (end > full_rows) few.step(full_rows, 0, static_cast<unsigned>(words % kSteps<U, C>), chains);
+    if (end > full_rows) {
+      const auto count = static_cast<unsigned>(words % kSteps<U, C>);
+      few.template step<true>(full_rows, 0, count, chains);
+    }
     if (groups.scaled) fold<U, R, P>(groups, panel, group, chains, totals);
   }
-  TRINE_UNROLL for (unsigned r = 0; r < R; ++r)
-    TRINE_UNROLL for (unsigned p = 0; p < P; ++p)
+  TRINE_UNROLL for (unsigned r = 0; r < R; ++r) TRINE_UNROLL for (unsigned p = 0; p < P; ++p)
       U::store_floats(a.y + r * a.y_stride + (panel + p) * kPanelOutputs,
                       groups.scaled ? totals[r][p] : chains[r][p], valid_outputs(a.w, panel + p));
 }

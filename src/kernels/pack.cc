@@ -1,5 +1,6 @@
-// Packing: 16 source rows are read side by side, one 32-bit word each, and written as one panel row.
-// Narrow formats also move the even items of a word to its low half and the odd ones to its high half.
+// Packing: 16 source rows are read side by side, one 32-bit word each, and written as one panel
+// row. Narrow formats also move the even items of a word to its low half and the odd ones to its
+// high half.
 #include "kernels/pack.h"
 
 #include <algorithm>
@@ -34,7 +35,8 @@ constexpr uint32_t split_even_odd(uint32_t word) {
 static_assert(split_even_odd<8>(0x76543210u) == 0x75316420u);
 static_assert(split_even_odd<4>(0x33221100u) == 0x33112200u);
 
-/// The word whose first `items` items come from p (only their bytes are read), the rest from `zero`.
+/// The word whose first `items` items come from p (only their bytes are read), the rest from
+/// `zero`.
 uint32_t load_partial(const uint8_t* p, int64_t items, int64_t bits, uint32_t zero) {
   uint32_t word = 0;
   std::memcpy(&word, p, static_cast<size_t>((items * bits + 7) / 8));
@@ -147,7 +149,8 @@ float unpack_scale(const PackedView& w, int64_t output, int64_t k) {
   const int64_t groups = (w.k_padded + w.group - 1) / w.group;
   const int64_t panel = output / kPanelOutputs;
   const int64_t index = (panel * groups + k / w.group) * kPanelOutputs + output % kPanelOutputs;
-  if (w.scale_kind == ScaleKind::kE8m0) return e8m0_to_float(static_cast<const uint8_t*>(w.scales)[index]);
+  if (w.scale_kind == ScaleKind::kE8m0)
+    return e8m0_to_float(static_cast<const uint8_t*>(w.scales)[index]);
   return static_cast<const float*>(w.scales)[index];
 }
 

@@ -1,4 +1,5 @@
-// From row-major checkpoint bytes to panels (args.h: PackedView). Portable, vectorised by the compiler.
+// From row-major checkpoint bytes to panels (args.h: PackedView). Portable, vectorised by the
+// compiler.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,11 @@ int64_t packed_bytes(WeightFormat format, int64_t n, int64_t k);
 int64_t scale_count(int64_t n, int64_t k_padded, int64_t group);
 int64_t pad_k(int64_t k);
 
-/// Packs the codes of outputs [panel*16, panel*16+16) of one panel. `rows` points at output panel*16
-/// of the source: row-major, row_bytes apart, codes of a row packed little-endian from its first byte
-/// (bf16/f16/f32 as stored; int8/fp8 one byte each; nibbles low first, as MXFP4, NVFP4 and
-/// pack-quantized int4 store them; for int8 in pack-quantized pass flip_sign so that u becomes u-128).
-/// out: panel_bytes(). Zero outside n and k (for kInt4 the code of zero).
+/// Packs the codes of outputs [panel*16, panel*16+16) of one panel. `rows` points at output
+/// panel*16 of the source: row-major, row_bytes apart, codes of a row packed little-endian from its
+/// first byte (bf16/f16/f32 as stored; int8/fp8 one byte each; nibbles low first, as MXFP4, NVFP4
+/// and pack-quantized int4 store them; for int8 in pack-quantized pass flip_sign so that u becomes
+/// u-128). out: panel_bytes(). Zero outside n and k (for kInt4 the code of zero).
 struct PackPanelArgs {
   WeightFormat format;
   const uint8_t* rows;

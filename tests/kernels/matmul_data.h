@@ -108,22 +108,25 @@ RandomWeights pack_codes(const Storage& storage, int64_t n, int64_t k, Code code
   return out;
 }
 
-inline RandomWeights random_weights(const Storage& storage, int64_t n, int64_t k, std::mt19937& random) {
-  RandomWeights out = pack_codes(storage, n, k,
-                                 [&](int64_t, int64_t) { return random_code(storage.format, random); });
+inline RandomWeights random_weights(const Storage& storage, int64_t n, int64_t k,
+                                    std::mt19937& random) {
+  RandomWeights out = pack_codes(
+      storage, n, k, [&](int64_t, int64_t) { return random_code(storage.format, random); });
   const auto count = static_cast<size_t>(scale_count(n, out.view.k_padded, out.view.group));
   if (storage.scale_kind == ScaleKind::kF32) {
     std::uniform_real_distribution<float> scale(0.5f, 2.0f);
     for (size_t i = 0; i < count; ++i) out.scales_f32.push_back(scale(random));
     out.view.scales = out.scales_f32.data();
   } else if (storage.scale_kind == ScaleKind::kE8m0) {
-    for (size_t i = 0; i < count; ++i) out.scales_e8m0.push_back(static_cast<uint8_t>(120 + random() % 12));
+    for (size_t i = 0; i < count; ++i)
+      out.scales_e8m0.push_back(static_cast<uint8_t>(120 + random() % 12));
     out.view.scales = out.scales_e8m0.data();
   }
   return out;
 }
 
-/// Rows of normal numbers with a stride, and NaN wherever a kernel has no business; `pad` zeros after k.
+/// Rows of normal numbers with a stride, and NaN wherever a kernel has no business; `pad` zeros
+/// after k.
 template <typename X>
 struct Inputs {
   std::vector<X> values;

@@ -1,4 +1,5 @@
-// Packing: every code of every format lands where unpack_code reads it, padding is zero, nothing else moves.
+// Packing: every code of every format lands where unpack_code reads it, padding is zero, nothing
+// else moves.
 #include "kernels/pack.h"
 
 #include <gtest/gtest.h>
@@ -50,13 +51,14 @@ struct Packed {
   PackedView view;
 };
 
-Packed pack(WeightFormat format, const uint8_t* rows, int64_t row_bytes, int64_t n, int64_t k, bool flip) {
+Packed pack(WeightFormat format, const uint8_t* rows, int64_t row_bytes, int64_t n, int64_t k,
+            bool flip) {
   Packed out;
   out.data.assign(static_cast<size_t>(packed_bytes(format, n, k)), 0xA5);
   for (int64_t panel = 0; panel < panel_count(n); ++panel) {
     const int64_t first = panel * kPanelOutputs;
-    pack_panel({format, rows + first * row_bytes, row_bytes, std::min(kPanelOutputs, n - first), k, flip,
-                out.data.data() + panel * panel_bytes(format, pad_k(k))});
+    pack_panel({format, rows + first * row_bytes, row_bytes, std::min(kPanelOutputs, n - first), k,
+                flip, out.data.data() + panel * panel_bytes(format, pad_k(k))});
   }
   out.view = {format, ScaleKind::kNone, n, k, pad_k(k), pad_k(k), out.data.data(), nullptr};
   return out;
@@ -69,9 +71,11 @@ TEST(Pack, EveryCodeIsWhereUnpackReadsItAndPaddingIsZero) {
   for (WeightFormat format : kFormats)
     for (int64_t n : {1, 15, 16, 17, 33})
       for (int64_t k : {1, 2, 3, 5, 7, 8, 9, 31, 32, 33, 63, 65, 511, 513, 1027}) {
-        const int64_t row_bytes = (k * bits_of(format) + 7) / 8 + static_cast<int64_t>(random() % 3);
+        const int64_t row_bytes =
+            (k * bits_of(format) + 7) / 8 + static_cast<int64_t>(random() % 3);
         // The vector ends with the last byte of the last row: a read past it is a sanitizer error.
-        std::vector<uint8_t> rows(static_cast<size_t>((n - 1) * row_bytes + (k * bits_of(format) + 7) / 8));
+        std::vector<uint8_t> rows(
+            static_cast<size_t>((n - 1) * row_bytes + (k * bits_of(format) + 7) / 8));
         for (uint8_t& byte : rows) byte = static_cast<uint8_t>(random());
         const Packed packed = pack(format, rows.data(), row_bytes, n, k, false);
         PackedView whole = packed.view;
@@ -80,9 +84,12 @@ TEST(Pack, EveryCodeIsWhereUnpackReadsItAndPaddingIsZero) {
           for (int64_t i = 0; i < whole.k_padded; ++i) {
             const bool inside = o < n && i < k;
             const float expected =
-                inside ? decode(format, source_code(rows.data() + o * row_bytes, bits_of(format), i)) : 0.0f;
+                inside
+                    ? decode(format, source_code(rows.data() + o * row_bytes, bits_of(format), i))
+                    : 0.0f;
             ASSERT_TRUE(same(unpack_code(whole, o, i), expected))
-                << "format " << static_cast<int>(format) << " n " << n << " k " << k << " at " << o << "," << i;
+                << "format " << static_cast<int>(format) << " n " << n << " k " << k << " at " << o
+                << "," << i;
           }
       }
 }
@@ -104,7 +111,8 @@ TEST(Pack, FlipSignTurnsOffsetBinaryIntoSigned) {
   for (size_t i = 0; i < row.size(); ++i) row[i] = static_cast<uint8_t>(i * 7);
   const Packed packed = pack(WeightFormat::kInt8, row.data(), 37, 1, 37, true);
   for (int64_t i = 0; i < 37; ++i)
-    EXPECT_EQ(unpack_code(packed.view, 0, i), static_cast<float>(row[static_cast<size_t>(i)]) - 128.0f);
+    EXPECT_EQ(unpack_code(packed.view, 0, i),
+              static_cast<float>(row[static_cast<size_t>(i)]) - 128.0f);
   EXPECT_EQ(unpack_code(packed.view, 0, 37), 0.0f);
   EXPECT_EQ(unpack_code(packed.view, 3, 0), 0.0f);
 }

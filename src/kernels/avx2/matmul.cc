@@ -1,4 +1,5 @@
-// fp32 matmul on 256-bit registers: tiles of 6 rows x 1 panel. Equal to the scalar kernel to the bit.
+// fp32 matmul on 256-bit registers: tiles of 6 rows x 1 panel. Equal to the scalar kernel to the
+// bit.
 #include "kernels/avx2/unit.h"
 #include "kernels/blocked_f32.h"
 #include "kernels/levels.h"

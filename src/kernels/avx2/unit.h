@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kernels/args.h"
-#include "kernels/blocked.h"
+#include "kernels/blocked_tile.h"
 
 namespace trine::kernels {
 namespace {
@@ -22,9 +22,13 @@ struct F32Unit {
   static constexpr unsigned kTallRows = 6;
   static constexpr unsigned kPanels = 1;
   static constexpr int64_t kBlockRows = 96;
+  static constexpr int64_t kRowMultiple = 1;
+  static constexpr int64_t kWordMultiple = 1;
   /// Panels side by side for R rows: 8 or 12 chains of the 16 registers.
   template <unsigned R>
-  static constexpr unsigned kFewPanels = R == 1 ? 4 : R == 2 ? 2 : 1;
+  static constexpr unsigned kFewPanels = R == 1   ? 4
+                                         : R == 2 ? 2
+                                                  : 1;
 
   static Vec zero() { return _mm256_setzero_ps(); }
   static Vec fma(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }
@@ -72,6 +76,10 @@ struct F32Unit {
       const uint32_t wide = static_cast<uint32_t>(x[i]) << 16;
       memcpy(out + i * 4, &wide, sizeof wide);
     }
+  }
+
+  static void run_tile(int64_t rows, int64_t panels, const blocked::Tile& t) {
+    blocked::tile_of<F32Unit, kTallRows>(rows, panels, t);
   }
 
   template <Coding C, unsigned N>
@@ -143,8 +151,8 @@ struct F32Unit {
     out[6] = signed_top<28>(_mm256_slli_epi32(row, 16));
     out[7] = signed_top<28>(row);
   }
-  /// Both bytes of each bf16 come from a table of 16; the bytes of a word belong to k = 0, 4, 1, 5 (low
-  /// nibbles) and 2, 6, 3, 7 (high nibbles).
+  /// Both bytes of each bf16 come from a table of 16; the bytes of a word belong to k = 0, 4, 1, 5
+  /// (low nibbles) and 2, 6, 3, 7 (high nibbles).
   template <unsigned N>
   TRINE_INLINE static void e2m1_codes(__m256i row, __m256 (&out)[N]) {
     const __m256i nibble = _mm256_set1_epi8(15);
@@ -153,18 +161,21 @@ struct F32Unit {
     bf16_of_bytes(low, out[0], out[1], out[4], out[5]);
     bf16_of_bytes(high, out[2], out[3], out[6], out[7]);
   }
-  TRINE_INLINE static void bf16_of_bytes(__m256i index, __m256& a, __m256& b, __m256& c, __m256& d) {
-    const __m256i upper = _mm256_shuffle_epi8(
-        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0x3F, 0x3F, 0x3F, 0x40, 0x40, 0x40, 0x40, -0x80, -0x41,
-                                                  -0x41, -0x41, -0x40, -0x40, -0x40, -0x40)),
-        index);
+  TRINE_INLINE static void bf16_of_bytes(__m256i index, __m256& a, __m256& b, __m256& c,
+                                         __m256& d) {
+    const __m256i upper =
+        _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(
+                                _mm_setr_epi8(0, 0x3F, 0x3F, 0x3F, 0x40, 0x40, 0x40, 0x40, -0x80,
+                                              -0x41, -0x41, -0x41, -0x40, -0x40, -0x40, -0x40)),
+                            index);
     const __m256i lower = _mm256_shuffle_epi8(
-        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, -0x80, -0x40, 0, 0x40, -0x80, -0x40, 0, 0, -0x80, -0x40,
-                                                  0, 0x40, -0x80, -0x40)),
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, -0x80, -0x40, 0, 0x40, -0x80, -0x40, 0, 0,
+                                                  -0x80, -0x40, 0, 0x40, -0x80, -0x40)),
         index);
     const __m256i byte = _mm256_set1_epi16(0x00FF);
     split_pair(_mm256_or_si256(_mm256_slli_epi16(upper, 8), _mm256_and_si256(lower, byte)), a, b);
-    split_pair(_mm256_or_si256(_mm256_andnot_si256(byte, upper), _mm256_srli_epi16(lower, 8)), c, d);
+    split_pair(_mm256_or_si256(_mm256_andnot_si256(byte, upper), _mm256_srli_epi16(lower, 8)), c,
+               d);
   }
 
   static void split_pair(__m256i row, __m256& even, __m256& odd) {
@@ -183,9 +194,11 @@ struct F32Unit {
   static __m256 signed_top(__m256i top) {
     return _mm256_cvtepi32_ps(_mm256_srai_epi32(top, kRight));
   }
-  /// E4M3 in the top byte. A subnormal code is read with exponent 1 and loses the implicit one again.
+  /// E4M3 in the top byte. A subnormal code is read with exponent 1 and loses the implicit one
+  /// again.
   static __m256 e4m3_top(__m256i top) {
-    const __m256i magnitude = _mm256_srli_epi32(_mm256_slli_epi32(top, 1), 5);  // exponent at bit 23
+    const __m256i magnitude =
+        _mm256_srli_epi32(_mm256_slli_epi32(top, 1), 5);  // exponent at bit 23
     const __m256i field = _mm256_and_si256(magnitude, _mm256_set1_epi32(0x07F00000));
     const __m256i subnormal = _mm256_cmpgt_epi32(_mm256_set1_epi32(1 << 23), field);
     const __m256i nan = _mm256_cmpeq_epi32(field, _mm256_set1_epi32(0x07F00000));

@@ -1,4 +1,5 @@
-// fp32 matmul on 512-bit registers: tiles of 14 rows x 2 panels. Equal to the scalar kernel to the bit.
+// fp32 matmul on 512-bit registers: tiles of 14 rows x 2 panels. Equal to the scalar kernel to the
+// bit.
 #include "kernels/avx512/levels.h"
 #include "kernels/avx512/unit.h"
 #include "kernels/blocked_f32.h"

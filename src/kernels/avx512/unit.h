@@ -1,4 +1,5 @@
-// The fp32 unit on 512-bit registers, and how each weight format becomes floats of one k across 16 outputs.
+// The fp32 unit on 512-bit registers, and how each weight format becomes floats of one k across 16
+// outputs.
 #pragma once
 
 #include "kernels/avx512/zmm.h"
@@ -28,6 +29,10 @@ struct F32Unit : Zmm {
       const __m512i wide = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, x + i));
       _mm512_mask_storeu_epi32(out + i * 4, mask, _mm512_slli_epi32(wide, 16));
     }
+  }
+
+  static void run_tile(int64_t rows, int64_t panels, const blocked::Tile& t) {
+    blocked::tile_of<F32Unit, kTallRows>(rows, panels, t);
   }
 
   template <Coding C, unsigned N>
@@ -69,8 +74,8 @@ struct F32Unit : Zmm {
   static Word signed_byte(__m512i row) {
     return _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(row, kLeft), 24));
   }
-  /// `high` has an FP8 code in the high byte of every 16-bit lane. E5M2 is then an f16; E4M3 is an f16
-  /// 2^8 too small, but for its NaN.
+  /// `high` has an FP8 code in the high byte of every 16-bit lane. E5M2 is then an f16; E4M3 is an
+  /// f16 2^8 too small, but for its NaN.
   template <Coding C>
   static void byte_pair(__m512i high, Word& even, Word& odd) {
     if constexpr (C == Coding::kE5m2) {

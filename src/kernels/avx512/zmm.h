@@ -2,7 +2,8 @@
 #pragma once
 
 #if defined(__GNUC__) && !defined(__clang__)
-// GCC 12 takes the "undefined" pass-through operand of its own intrinsics for a mistake of ours (PR 105593).
+// GCC 12 takes the "undefined" pass-through operand of its own intrinsics for a mistake of ours (PR
+// 105593).
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
@@ -12,7 +13,7 @@
 #include <string.h>
 
 #include "kernels/args.h"
-#include "kernels/blocked.h"
+#include "kernels/blocked_tile.h"
 
 namespace trine::kernels {
 namespace {
@@ -24,6 +25,8 @@ struct Zmm {
   static constexpr unsigned kTallRows = 28;
   static constexpr unsigned kPanels = 2;
   static constexpr int64_t kBlockRows = 84;
+  static constexpr int64_t kRowMultiple = 1;
+  static constexpr int64_t kWordMultiple = 1;
   /// Panels side by side for R rows: enough chains to hide the latency of one.
   template <unsigned R>
   static constexpr unsigned kFewPanels = 4;

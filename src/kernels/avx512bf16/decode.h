@@ -1,4 +1,5 @@
-// From one row of codes to rows of bf16 pairs (16 outputs x 2 k), exactly. Also used by the AMX level.
+// From one row of codes to rows of bf16 pairs (16 outputs x 2 k), exactly. Also used by the AMX
+// level.
 #pragma once
 
 #include <immintrin.h>
@@ -16,8 +17,8 @@ struct MxScale {
   __m512i keep;  ///< a decoded value without one of these bits becomes 0
 };
 
-/// For e = 0 the value 0.5 would have exponent -1; it alone has none of the bits 0x40C0 beside zero.
-/// e = 254 is taken as 253, so that weights which overflow fp32 come out as infinity or NaN.
+/// For e = 0 the value 0.5 would have exponent -1; it alone has none of the bits 0x40C0 beside
+/// zero. e = 254 is taken as 253, so that weights which overflow fp32 come out as infinity or NaN.
 TRINE_INLINE MxScale load_mx_scale(const uint8_t* p) {
   __m128i bytes;
   memcpy(&bytes, p, sizeof bytes);
@@ -39,15 +40,17 @@ constexpr uint16_t kE2m1Bf16[16] = {0x0000, 0x3F00, 0x3F80, 0x3FC0, 0x4000, 0x40
 constexpr uint16_t kInt4Bf16[16] = {0xC100, 0xC0E0, 0xC0C0, 0xC0A0, 0xC080, 0xC040, 0xC000, 0xBF80,
                                     0x0000, 0x3F80, 0x4000, 0x4040, 0x4080, 0x40A0, 0x40C0, 0x40E0};
 
-/// How an FP8 code in the high byte of a 16-bit lane becomes bf16: magnitude >> shift, plus bias; values
-/// below `normal` (subnormal codes, at most 8 of them) by table; values from `special` on are replaced.
+/// How an FP8 code in the high byte of a 16-bit lane becomes bf16: magnitude >> shift, plus bias;
+/// values below `normal` (subnormal codes, at most 8 of them) by table; values from `special` on
+/// are replaced.
 template <blocked::Coding C>
 struct Fp8;
 template <>
 struct Fp8<blocked::Coding::kE4m3> {
   static constexpr int kShift = 4;
   static constexpr int16_t kBias = 120 << 7, kNormal = 0x0800, kSpecial = 0x7F00;
-  static constexpr uint16_t kSubnormal[16] = {0x0000, 0x3B00, 0x3B80, 0x3BC0, 0x3C00, 0x3C20, 0x3C40, 0x3C60};
+  static constexpr uint16_t kSubnormal[16] = {0x0000, 0x3B00, 0x3B80, 0x3BC0,
+                                              0x3C00, 0x3C20, 0x3C40, 0x3C60};
   /// NaN, the only special code.
   TRINE_INLINE static __m512i special(__m512i) { return _mm512_set1_epi16(0x7FC0); }
 };
@@ -77,11 +80,13 @@ TRINE_INLINE __m512i fp8_pair(__m512i high) {
   return _mm512_ternarylogic_epi32(_mm512_set1_epi16(0x7FFF), value, high, 0xCA);
 }
 
-/// bf16 of two signed bytes that have been moved to the top of two words: exact, so cutting is rounding.
+/// bf16 of two signed bytes that have been moved to the top of two words: exact, so cutting is
+/// rounding.
 TRINE_INLINE __m512i int8_pair(__m512i even_top, __m512i odd_top) {
   const __m512 even = _mm512_cvtepi32_ps(_mm512_srai_epi32(even_top, 24));
   const __m512 odd = _mm512_cvtepi32_ps(_mm512_srai_epi32(odd_top, 24));
-  return _mm512_or_si512(_mm512_srli_epi32(_mm512_castps_si512(even), 16), _mm512_castps_si512(odd));
+  return _mm512_or_si512(_mm512_srli_epi32(_mm512_castps_si512(even), 16),
+                         _mm512_castps_si512(odd));
 }
 
 template <blocked::Coding C, unsigned N>

@@ -1,11 +1,12 @@
-// Matmul with vdpbf16ps: x and weights are pairs of bf16, sums fp32. Weights of the narrow formats are
-// exact in bf16. E2M1 with E8M0 scales is scaled while it is decoded; products of weights below 2^-126
-// count as zero, as the instruction takes subnormals. fp32 and fp16 weights have no exact bf16 and stay
-// with the fp32 kernel of the level below.
+// Matmul with vdpbf16ps: x and weights are pairs of bf16, sums fp32. Weights of the narrow formats
+// are exact in bf16. E2M1 with E8M0 scales is scaled while it is decoded; products of weights below
+// 2^-126 count as zero, as the instruction takes subnormals. fp32 and fp16 weights have no exact
+// bf16 and stay with the fp32 kernel of the level below.
 #include "kernels/avx512/levels.h"
+#include "kernels/avx512bf16/levels.h"
 #include "kernels/avx512bf16/unit.h"
 #include "kernels/blocked_few.h"
-#include "kernels/blocked_tile.h"
+#include "kernels/blocked_many.h"
 #include "kernels/levels.h"
 #include "kernels/table.h"
 
@@ -20,7 +21,9 @@ void run(const MatmulArgs& a) {
     blocked::many_rows<Bf16Unit, C, uint16_t>(a);
 }
 
-void matmul_bf16(const MatmulArgs& a) {
+}  // namespace
+
+void avx512bf16::matmul_bf16(const MatmulArgs& a) {
   using blocked::Coding;
   if (a.m <= 0 || a.panel_begin >= a.panel_end) return;
   switch (a.w.format) {
@@ -37,12 +40,10 @@ void matmul_bf16(const MatmulArgs& a) {
   }
 }
 
-}  // namespace
-
 void fill_avx512bf16_matmul(KernelTable& table) {
   table.bf16_inputs = true;
   table.matmul_bf16_name = "avx512_bf16 14x32";
-  table.matmul_bf16 = matmul_bf16;
+  table.matmul_bf16 = avx512bf16::matmul_bf16;
 }
 
 }  // namespace trine::kernels

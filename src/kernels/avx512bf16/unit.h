@@ -24,6 +24,10 @@ struct Bf16Unit : Zmm {
   }
   static MxScale mx_scale(const uint8_t* p) { return load_mx_scale(p); }
 
+  static void run_tile(int64_t rows, int64_t panels, const blocked::Tile& t) {
+    blocked::tile_of<Bf16Unit, kTallRows>(rows, panels, t);
+  }
+
   template <Coding C, unsigned N>
   TRINE_INLINE static void decode(const uint8_t* p, const Extra& extra, Word (&out)[N][1]) {
     const __m512i row = _mm512_load_si512(p);

@@ -20,7 +20,8 @@ void decode(const PackedView& w, int64_t output, int64_t k_begin, int64_t k_end,
 float load(const float* x) { return *x; }
 float load(const uint16_t* x) { return bf16_to_float(*x); }
 
-/// Rows are handled in fours so that a decoded weight serves several; each row has a chain of its own.
+/// Rows are handled in fours so that a decoded weight serves several; each row has a chain of its
+/// own.
 template <typename X, unsigned kRows>
 void dot_rows(const MatmulArgs& a, int64_t first_row, int64_t output) {
   const PackedView& w = a.w;
@@ -40,10 +41,12 @@ void dot_rows(const MatmulArgs& a, int64_t first_row, int64_t output) {
       float weights[kBlock];
       decode(w, output, at, stop, weights);
       for (int64_t k = at; k < stop; ++k)
-        for (unsigned r = 0; r < kRows; ++r) chain[r] = fmaf(load(x[r] + k), weights[k - at], chain[r]);
+        for (unsigned r = 0; r < kRows; ++r)
+          chain[r] = fmaf(load(x[r] + k), weights[k - at], chain[r]);
     }
     const float scale = scaled ? unpack_scale(w, output, begin) : 1.0f;
-    for (unsigned r = 0; r < kRows; ++r) total[r] = scaled ? fmaf(scale, chain[r], total[r]) : chain[r];
+    for (unsigned r = 0; r < kRows; ++r)
+      total[r] = scaled ? fmaf(scale, chain[r], total[r]) : chain[r];
   }
   for (unsigned r = 0; r < kRows; ++r) a.y[(first_row + r) * a.y_stride + output] = total[r];
 }

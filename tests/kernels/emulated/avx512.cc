@@ -1,0 +1,2 @@
+// The avx512 matmul over emulated instructions.
+#include "kernels/avx512/matmul.cc"  // NOLINT(bugprone-suspicious-include): compiled a second time
