@@ -35,6 +35,7 @@ void add_sampling_options(CLI::App* app, AnswerOptions* options) {
       ->type_name("P")
       ->group(group);
   app->add_option("--seed", sampling->seed, "Same seed, same answer")
+      ->check(unprinted(CLI::NonNegativeNumber))
       ->default_str("0")
       ->type_name("N")
       ->group(group);

@@ -26,8 +26,9 @@ std::string rate(double per_second) {
 std::string statistics_text(const Model& model, const Generation& generation, double load_seconds) {
   std::string text = "prompt " + std::to_string(generation.prompt_tokens) + " tokens" +
                      rate(generation.prefill_rate()) + " | generated " +
-                     std::to_string(generation.ids.size()) + rate(generation.decode_rate()) +
-                     " | first token " + fixed(generation.first_token_seconds, 2) + " s";
+                     std::to_string(generation.ids.size()) + " tokens" +
+                     rate(generation.decode_rate()) + " | first token " +
+                     fixed(generation.first_token_seconds, 2) + " s";
   if (load_seconds >= 0) text += " | load " + fixed(load_seconds, 2) + " s";
   return text + "\npeak memory " + bytes_text(peak_memory_bytes()) + " | " +
          std::to_string(model.threads()) + (model.threads() == 1 ? " thread" : " threads") + " | " +

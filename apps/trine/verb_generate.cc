@@ -56,8 +56,8 @@ int generate_verb(const GenerateVerb& verb) {
   Progress progress("reading the prompt", Unit::kTokens, verb.model.quiet);
   const Result<Generation> generation =
       generate(*model, &*sequence, &sampler, *ids, generate_options(verb, *model, &progress));
-  if (!verb.json) print("\n");
   if (!generation.ok()) return fail(generation.status());
+  if (!verb.json) print("\n");
   if (verb.json) print_line(JsonObject().raw("ids", json_array(generation->ids)).str());
   return InterruptGuard::interrupted() ? kInterrupted : kDone;
 }

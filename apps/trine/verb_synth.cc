@@ -61,6 +61,7 @@ void add_synth(CLI::App* app, int* exit_code) {
   verb->add_option("--preset", options->preset, "A known shape: tiny, mini, k3, ...")
       ->type_name("NAME");
   verb->add_option("--seed", options->seed, "Same shape and seed, same bytes")
+      ->check(unprinted(CLI::NonNegativeNumber))
       ->capture_default_str()
       ->type_name("N");
   verb->add_option("--shard-bytes", options->shard_bytes, "Largest file, e.g. 512M")
@@ -69,7 +70,7 @@ void add_synth(CLI::App* app, int* exit_code) {
       ->default_str("4G")
       ->type_name("N");
   verb->add_flag("-q,--quiet", options->quiet, "Nothing on stderr but errors");
-  verb->footer("Example:\n  trine synth --like models/k3-nano /var/tmp/random-nano --seed 7");
+  verb->footer("Example:\n  trine synth --like models/k3-nano random-nano --seed 7");
   verb->callback([options, exit_code] { *exit_code = synth_verb(*options); });
 }
 

@@ -59,6 +59,8 @@ TEST(Usage, AWrongCommandLineIsExitCode2WithAHint) {
       {"run", nano(), "Hi", "--special"},
       {"run", nano(), "Hi", "--temperature", "-1"},
       {"run", nano(), "Hi", "--threads", "many"},
+      {"run", nano(), "Hi", "--seed", "-1"},
+      {"run", nano(), "Hi", "--context", "1G"},
       {"run", nano(), "Hi", "--prefill-chunk", "63"},
       {"run", nano(), "Hi", "--precision", "double"},
       {"run", nano(), "Hi", "--isa", "avx1024"},
