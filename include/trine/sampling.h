@@ -11,7 +11,7 @@ namespace trine {
 struct SamplingOptions {
   float temperature = 0.0f;  ///< 0 = greedy (lowest id on ties)
   float top_p = 1.0f;
-  int64_t top_k = 0;         ///< 0 = all
+  int64_t top_k = 0;  ///< 0 = all
   float min_p = 0.0f;
   uint64_t seed = 0;
 };

@@ -1,5 +1,5 @@
-// Bytes and operations of a pass, by kind. A weight is read once per pass however many rows it serves;
-// experts only if some row picked them.
+// Bytes and operations of a pass, by kind. A weight is read once per pass however many rows it
+// serves; experts only if some row picked them.
 #include "engine/cost_model.h"
 
 #include <algorithm>
@@ -26,7 +26,9 @@ constexpr double kFloatBytes = 4;
 class Tally {
  public:
   Tally(const ModelConfig& config, const PassShape& shape, bool bf16_inputs)
-      : config_(config), shape_(shape), bf16_inputs_(bf16_inputs),
+      : config_(config),
+        shape_(shape),
+        bf16_inputs_(bf16_inputs),
         rows_(static_cast<double>(shape.sequences * shape.rows)) {}
 
   void add(const std::string& kind, Unit unit, double bytes, double operations) {
@@ -40,7 +42,8 @@ class Tally {
   }
 
   /// A matrix read `times` (of a number of equal ones), multiplied with `rows` rows in all.
-  void product(const std::string& kind, const PackedLinear& w, double rows, double times = 1, bool fp32 = false) {
+  void product(const std::string& kind, const PackedLinear& w, double rows, double times = 1,
+               bool fp32 = false) {
     if (w.empty() || rows == 0) return;
     const bool bf16 = bf16_inputs_ && !fp32 && model::format_allows_bf16(w.view.format);
     const double outputs = static_cast<double>(w.parts * w.part_rows);
@@ -61,12 +64,12 @@ class Tally {
 };
 
 void Tally::kda(const KdaWeights& w) {
-  for (const PackedLinear* m : {&w.q_proj, &w.k_proj, &w.v_proj, &w.f_a_proj, &w.f_b_proj, &w.b_proj, &w.g_proj,
-                                &w.g_a_proj, &w.g_b_proj, &w.o_proj}) {
+  for (const PackedLinear* m : {&w.q_proj, &w.k_proj, &w.v_proj, &w.f_a_proj, &w.f_b_proj,
+                                &w.b_proj, &w.g_proj, &w.g_a_proj, &w.g_b_proj, &w.o_proj}) {
     product("trunk linears", *m, rows_);
   }
-  // A chunk of 16 tokens reads and writes the state once; in decode every token reads it, and the open
-  // rows (8 of k and of u on average).
+  // A chunk of 16 tokens reads and writes the state once; in decode every token reads it, and the
+  // open rows (8 of k and of u on average).
   const auto dim = static_cast<double>(config_.kda_head_dim);
   const double heads = static_cast<double>(config_.kda_num_heads * shape_.sequences);
   const double chunk = static_cast<double>(kernels::kKdaChunk);
@@ -81,18 +84,20 @@ void Tally::kda(const KdaWeights& w) {
 }
 
 void Tally::mla(const MlaWeights& w) {
-  for (const PackedLinear* m : {&w.q_proj, &w.q_a_proj, &w.q_b_proj, &w.kv_a_proj_with_mqa, &w.g_proj, &w.o_proj}) {
+  for (const PackedLinear* m :
+       {&w.q_proj, &w.q_a_proj, &w.q_b_proj, &w.kv_a_proj_with_mqa, &w.g_proj, &w.o_proj}) {
     product("trunk linears", *m, rows_);
   }
   product("trunk linears", w.k_absorbed, rows_);
   product("trunk linears", w.v_up, rows_);
   const bool latents_bf16 = bf16_inputs_;
-  const double row_bytes =
-      static_cast<double>(model::SequenceState::latent_stride(config_)) * (latents_bf16 ? 2 : kFloatBytes);
+  const double row_bytes = static_cast<double>(model::SequenceState::latent_stride(config_)) *
+                           (latents_bf16 ? 2 : kFloatBytes);
   const auto sequences = static_cast<double>(shape_.sequences);
   const auto new_rows = static_cast<double>(shape_.rows);
   const auto depth = static_cast<double>(shape_.depth);
-  const double seen = new_rows * (depth + (new_rows + 1) / 2);  // (query, latent row) pairs of a sequence
+  const double seen =
+      new_rows * (depth + (new_rows + 1) / 2);  // (query, latent row) pairs of a sequence
   const double width = static_cast<double>(2 * config_.kv_lora_rank + config_.qk_rope_head_dim);
   const double bytes = sequences * (depth + new_rows) * row_bytes;
   add("mla latents", latents_bf16 ? Unit::kBf16 : Unit::kF32, bytes,
@@ -100,7 +105,8 @@ void Tally::mla(const MlaWeights& w) {
 }
 
 void Tally::mlp(const MlpWeights& w, const std::string& kind, double rows, double times) {
-  for (const PackedLinear* m : {&w.gate_proj, &w.up_proj, &w.down_proj}) product(kind, *m, rows, times);
+  for (const PackedLinear* m : {&w.gate_proj, &w.up_proj, &w.down_proj})
+    product(kind, *m, rows, times);
 }
 
 void Tally::moe(const MoeWeights& w) {
@@ -113,7 +119,8 @@ void Tally::moe(const MoeWeights& w) {
   const double distinct = expected_experts(experts, picked, shape_.sequences * shape_.rows);
   const double pairs = rows_ * static_cast<double>(picked);
   for (const MlpWeights& expert : w.experts) {
-    mlp(expert, "experts", pairs / static_cast<double>(experts), distinct / static_cast<double>(experts));
+    mlp(expert, "experts", pairs / static_cast<double>(experts),
+        distinct / static_cast<double>(experts));
   }
 }
 
@@ -137,25 +144,29 @@ double expected_experts(int64_t experts, int64_t picked, int64_t rows) {
   return static_cast<double>(experts) * (1.0 - std::pow(missed, static_cast<double>(rows)));
 }
 
-PassCost pass_cost(const ModelConfig& config, const WeightSet& weights, const PassShape& shape, bool bf16_inputs) {
+PassCost pass_cost(const ModelConfig& config, const WeightSet& weights, const PassShape& shape,
+                   bool bf16_inputs) {
   Tally tally(config, shape, bf16_inputs);
   for (const model::LayerWeights& layer : weights.layers) {
     if (const auto* kda = std::get_if<KdaWeights>(&layer.attention)) tally.kda(*kda);
     if (const auto* mla = std::get_if<MlaWeights>(&layer.attention)) tally.mla(*mla);
-    if (const auto* mlp = std::get_if<MlpWeights>(&layer.ffn)) tally.mlp(*mlp, "trunk linears", tally.rows_);
+    if (const auto* mlp = std::get_if<MlpWeights>(&layer.ffn))
+      tally.mlp(*mlp, "trunk linears", tally.rows_);
     if (const auto* moe = std::get_if<MoeWeights>(&layer.ffn)) tally.moe(*moe);
   }
   tally.product("lm_head", weights.lm_head, static_cast<double>(shape.logit_rows));
-  tally.add("embedding", Unit::kF32, tally.rows_ * static_cast<double>(weights.embed_tokens.row_bytes), 0);
+  tally.add("embedding", Unit::kF32,
+            tally.rows_ * static_cast<double>(weights.embed_tokens.row_bytes), 0);
   return std::move(tally.pass_);
 }
 
-PassCost prefill_cost(const ModelConfig& config, const WeightSet& weights, int64_t tokens, int64_t depth,
-                      int64_t chunk, bool bf16_inputs) {
+PassCost prefill_cost(const ModelConfig& config, const WeightSet& weights, int64_t tokens,
+                      int64_t depth, int64_t chunk, bool bf16_inputs) {
   PassCost total;
   for (int64_t done = 0; done < tokens; done += chunk) {
     const int64_t rows = std::min(chunk, tokens - done);
-    const PassShape shape{.sequences = 1, .rows = rows, .depth = depth + done, .logit_rows = done + rows == tokens};
+    const PassShape shape{
+        .sequences = 1, .rows = rows, .depth = depth + done, .logit_rows = done + rows == tokens};
     const PassCost pass = pass_cost(config, weights, shape, bf16_inputs);
     for (const Cost& cost : pass.costs) {
       const auto same = [&](const Cost& c) { return c.kind == cost.kind && c.unit == cost.unit; };

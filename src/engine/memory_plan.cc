@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kContextMin = 4096;
 constexpr int64_t kContextUnknown = int64_t{1} << 20;  // the config names no limit
-constexpr int64_t kMemoryShare = 8;                    // a default context takes 1/8 of what is left
+constexpr int64_t kMemoryShare = 8;  // a default context takes 1/8 of what is left
 
 kernels::LatentType latent_type(Precision precision) {
   return precision == Precision::kExact ? kernels::LatentType::kF32 : kernels::LatentType::kBf16;
@@ -33,9 +33,12 @@ int64_t default_context(const ModelConfig& config, const PlanRequest& request, i
 
 }  // namespace
 
-int64_t activation_bytes(const ModelConfig& config, const model::WeightSet& weights, const PlanRequest& request,
-                         int64_t rows, int64_t context) {
-  return model::Workspace::bytes({.config = config, .rows = rows, .context = context, .threads = request.threads,
+int64_t activation_bytes(const ModelConfig& config, const model::WeightSet& weights,
+                         const PlanRequest& request, int64_t rows, int64_t context) {
+  return model::Workspace::bytes({.config = config,
+                                  .rows = rows,
+                                  .context = context,
+                                  .threads = request.threads,
                                   .bf16_inputs = request.bf16_inputs,
                                   .keep_f32 = !request.bf16_inputs || weights.needs_f32_rows});
 }
@@ -44,12 +47,14 @@ int64_t latent_bytes(const ModelConfig& config, Precision precision, int64_t con
   return SequenceState::latent_bytes(config, context, latent_type(precision));
 }
 
-LoadPlan plan_memory(const ModelConfig& config, const model::WeightSet& weights, const PlanRequest& request) {
+LoadPlan plan_memory(const ModelConfig& config, const model::WeightSet& weights,
+                     const PlanRequest& request) {
   LoadPlan plan;
   const auto rows_of = [&](int64_t chunk) { return std::max(chunk, request.sequences); };
   plan.prefill_chunk = request.prefill_chunk;
   while (plan.prefill_chunk > kernels::kMlaPageRows &&
-         activation_bytes(config, weights, request, rows_of(plan.prefill_chunk), kContextMin) > kActivationBytesMax) {
+         activation_bytes(config, weights, request, rows_of(plan.prefill_chunk), kContextMin) >
+             kActivationBytesMax) {
     plan.prefill_chunk = std::max(kernels::kMlaPageRows, plan.prefill_chunk / 2 / 64 * 64);
   }
   plan.pass_rows = rows_of(plan.prefill_chunk);
@@ -61,22 +66,27 @@ LoadPlan plan_memory(const ModelConfig& config, const model::WeightSet& weights,
   memory.activation_bytes = activation_bytes(config, weights, request, plan.pass_rows, kContextMin);
   const int64_t left =
       request.available_bytes - memory.weight_bytes - memory.state_bytes - memory.activation_bytes;
-  plan.context = request.context > 0 ? request.context : default_context(config, request, std::max<int64_t>(0, left));
-  memory.activation_bytes = activation_bytes(config, weights, request, plan.pass_rows, plan.context);
+  plan.context = request.context > 0 ? request.context
+                                     : default_context(config, request, std::max<int64_t>(0, left));
+  memory.activation_bytes =
+      activation_bytes(config, weights, request, plan.pass_rows, plan.context);
   memory.latent_bytes = request.sequences * latent_bytes(config, request.precision, plan.context);
-  memory.total_bytes = memory.weight_bytes + memory.state_bytes + memory.latent_bytes + memory.activation_bytes;
+  memory.total_bytes =
+      memory.weight_bytes + memory.state_bytes + memory.latent_bytes + memory.activation_bytes;
   return plan;
 }
 
 Status check_memory(const MemoryPlan& plan, const std::string& folder, bool allow_paging) {
   if (allow_paging || plan.total_bytes <= plan.available_bytes) return {};
-  return {Code::kOutOfMemory,
-          folder + ": needs " + format_bytes(plan.total_bytes) + " (weights " + format_bytes(plan.weight_bytes) +
-              ", states " + format_bytes(plan.state_bytes) + ", latent cache " + format_bytes(plan.latent_bytes) +
-              ", activations " + format_bytes(plan.activation_bytes) + "), but only " +
-              format_bytes(plan.available_bytes) +
-              " of memory can be used; take a shorter context or fewer sequences, free memory, or insist with "
-              "allow_paging"};
+  return {Code::kOutOfMemory, folder + ": needs " + format_bytes(plan.total_bytes) + " (weights " +
+                                  format_bytes(plan.weight_bytes) + ", states " +
+                                  format_bytes(plan.state_bytes) + ", latent cache " +
+                                  format_bytes(plan.latent_bytes) + ", activations " +
+                                  format_bytes(plan.activation_bytes) + "), but only " +
+                                  format_bytes(plan.available_bytes) +
+                                  " of memory can be used; take a shorter context or fewer "
+                                  "sequences, free memory, or insist with "
+                                  "allow_paging"};
 }
 
 }  // namespace trine::engine

@@ -14,12 +14,12 @@ namespace trine::engine {
 /// What the plan depends on besides the model.
 struct PlanRequest {
   Precision precision = Precision::kFast;
-  bool bf16_inputs = false;      ///< the level has a 16-bit unit and the precision uses it
+  bool bf16_inputs = false;  ///< the level has a 16-bit unit and the precision uses it
   int threads = 1;
-  int64_t context = 0;           ///< 0: from the memory left
+  int64_t context = 0;  ///< 0: from the memory left
   int64_t sequences = 1;
   int64_t prefill_chunk = 512;
-  int64_t available_bytes = 0;   ///< of this machine, now
+  int64_t available_bytes = 0;  ///< of this machine, now
 };
 
 struct LoadPlan {

@@ -20,16 +20,19 @@ constexpr int kThreadsMax = 1024;
 Status check_options(const LoadOptions& options) {
   const auto refuse = [](const std::string& what) { return Status(Code::kInvalidArgument, what); };
   if (options.prefill_chunk <= 0 || options.prefill_chunk % kChunkMultiple != 0) {
-    return refuse("prefill_chunk is " + std::to_string(options.prefill_chunk) + ", expected a positive multiple of 64");
+    return refuse("prefill_chunk is " + std::to_string(options.prefill_chunk) +
+                  ", expected a positive multiple of 64");
   }
   if (options.threads < 0 || options.threads > kThreadsMax) {
-    return refuse("threads is " + std::to_string(options.threads) + ", expected 0 (all cores) to 1024");
+    return refuse("threads is " + std::to_string(options.threads) +
+                  ", expected 0 (all cores) to 1024");
   }
   if (options.sequences < 1) {
     return refuse("sequences is " + std::to_string(options.sequences) + ", expected at least 1");
   }
   if (options.context < 0) {
-    return refuse("context is " + std::to_string(options.context) + ", expected 0 (what memory allows) or more");
+    return refuse("context is " + std::to_string(options.context) +
+                  ", expected 0 (what memory allows) or more");
   }
   return {};
 }
@@ -45,7 +48,8 @@ Result<checkpoint::Checkpoint> open_whole(const std::string& folder) {
 /// A scale that packing refused: the audit with its scan lists them all.
 Status explain_corrupt(const std::string& folder, Status found) {
   if (found.code() != Code::kCorrupt) return found;
-  Result<checkpoint::Checkpoint> checkpoint = checkpoint::Checkpoint::open(folder, {.scan_scales = true});
+  Result<checkpoint::Checkpoint> checkpoint =
+      checkpoint::Checkpoint::open(folder, {.scan_scales = true});
   if (!checkpoint.ok()) return checkpoint.status();
   const Status all = checkpoint->require_whole();
   return all.ok() ? found : all;
@@ -70,31 +74,41 @@ Result<Model> Model::load(const std::string& folder, const LoadOptions& options)
   impl->config = checkpoint.config();
   impl->table = &kernels::kernel_table(impl->isa);
   impl->precision = options.precision;
-  impl->bf16_inputs =
-      options.precision == Precision::kFast && (impl->table->bf16_inputs || options.round_inputs_to_bf16);
+  impl->bf16_inputs = options.precision == Precision::kFast &&
+                      (impl->table->bf16_inputs || options.round_inputs_to_bf16);
   impl->sequences_max = options.sequences;
 
   TRINE_ASSIGN_OR_RETURN(impl->weights, model::plan_weights(impl->config, &checkpoint));
-  const engine::LoadPlan plan = engine::plan_memory(
-      impl->config, *impl->weights,
-      {.precision = options.precision, .bf16_inputs = impl->bf16_inputs, .threads = threads,
-       .context = options.context, .sequences = options.sequences, .prefill_chunk = options.prefill_chunk,
-       .available_bytes = memory_limit().available_bytes});
+  const engine::LoadPlan plan =
+      engine::plan_memory(impl->config, *impl->weights,
+                          {.precision = options.precision,
+                           .bf16_inputs = impl->bf16_inputs,
+                           .threads = threads,
+                           .context = options.context,
+                           .sequences = options.sequences,
+                           .prefill_chunk = options.prefill_chunk,
+                           .available_bytes = memory_limit().available_bytes});
   TRINE_RETURN_IF_ERROR(engine::check_memory(plan.memory, folder, options.allow_paging));
   impl->plan = plan.memory;
   impl->context = plan.context;
   impl->prefill_chunk = plan.prefill_chunk;
 
-  impl->pool = std::make_unique<ThreadPool>(ThreadPool::Options{.threads = threads, .pin = topology.node_count > 1});
-  if (Status status = model::load_weights(checkpoint, *impl->pool, options.progress, impl->weights.get());
+  impl->pool = std::make_unique<ThreadPool>(
+      ThreadPool::Options{.threads = threads, .pin = topology.node_count > 1});
+  if (Status status =
+          model::load_weights(checkpoint, *impl->pool, options.progress, impl->weights.get());
       !status.ok()) {
     return explain_corrupt(folder, std::move(status));
   }
   TRINE_ASSIGN_OR_RETURN(
-      impl->workspace,
-      model::Workspace::create({.config = impl->config, .rows = plan.pass_rows, .context = plan.context,
-                                .threads = threads, .bf16_inputs = impl->bf16_inputs,
+      model::Workspace workspace,
+      model::Workspace::create({.config = impl->config,
+                                .rows = plan.pass_rows,
+                                .context = plan.context,
+                                .threads = threads,
+                                .bf16_inputs = impl->bf16_inputs,
                                 .keep_f32 = !impl->bf16_inputs || impl->weights->needs_f32_rows}));
+  impl->workspace = std::make_unique<model::Workspace>(std::move(workspace));
   impl->spans.reserve(static_cast<size_t>(plan.pass_rows));
   impl->row_numbers.resize(static_cast<size_t>(plan.pass_rows));
   std::iota(impl->row_numbers.begin(), impl->row_numbers.end(), 0);
@@ -122,12 +136,14 @@ std::string Model::kernels() const {
 Result<Sequence> Model::new_sequence() const {
   if (impl_->sequences_alive.fetch_add(1) >= impl_->sequences_max) {
     impl_->sequences_alive.fetch_sub(1);
-    return Status(Code::kBusy, "all " + std::to_string(impl_->sequences_max) +
-                                   " sequences of the model are in use; end one, or load with more sequences");
+    return Status(Code::kBusy,
+                  "all " + std::to_string(impl_->sequences_max) +
+                      " sequences of the model are in use; end one, or load with more sequences");
   }
-  const auto type =
-      impl_->precision == Precision::kExact ? kernels::LatentType::kF32 : kernels::LatentType::kBf16;
-  Result<model::SequenceState> state = model::SequenceState::create(impl_->config, impl_->context, type);
+  const auto type = impl_->precision == Precision::kExact ? kernels::LatentType::kF32
+                                                          : kernels::LatentType::kBf16;
+  Result<model::SequenceState> state =
+      model::SequenceState::create(impl_->config, impl_->context, type);
   if (!state.ok()) {
     impl_->sequences_alive.fetch_sub(1);
     return state.status();
@@ -138,16 +154,18 @@ Result<Sequence> Model::new_sequence() const {
 Status Model::decode_batch(std::span<Sequence* const> sequences, std::span<const int32_t> ids,
                            std::vector<float>* logits) const {
   if (sequences.size() != ids.size() || sequences.empty()) {
-    return {Code::kInvalidArgument, "decode_batch got " + std::to_string(sequences.size()) + " sequences and " +
-                                        std::to_string(ids.size()) + " ids, expected as many, at least one"};
+    return {Code::kInvalidArgument, "decode_batch got " + std::to_string(sequences.size()) +
+                                        " sequences and " + std::to_string(ids.size()) +
+                                        " ids, expected as many, at least one"};
   }
   TRINE_RETURN_IF_ERROR(impl_->check_ids(ids));
   for (size_t i = 0; i < sequences.size(); ++i) {
     if (sequences[i]->impl_->model != impl_) {
-      return {Code::kInvalidArgument, "sequence " + std::to_string(i) + " belongs to another model"};
+      return {Code::kInvalidArgument,
+              "sequence " + std::to_string(i) + " belongs to another model"};
     }
-    if (std::find(sequences.begin(), sequences.begin() + static_cast<std::ptrdiff_t>(i), sequences[i]) !=
-        sequences.begin() + static_cast<std::ptrdiff_t>(i)) {
+    if (std::find(sequences.begin(), sequences.begin() + static_cast<std::ptrdiff_t>(i),
+                  sequences[i]) != sequences.begin() + static_cast<std::ptrdiff_t>(i)) {
       return {Code::kInvalidArgument, "sequence " + std::to_string(i) + " is in the batch twice"};
     }
     const Status room = sequences[i]->impl_->check_room(1);
@@ -171,7 +189,8 @@ Status Model::decode_batch(std::span<Sequence* const> sequences, std::span<const
       Status row = impl_->row_status(static_cast<int64_t>(i));
       if (row.ok()) continue;
       sequences[done + i]->impl_->failure = row;
-      if (first_failure.ok()) first_failure = row.with_context("sequence " + std::to_string(done + i));
+      if (first_failure.ok())
+        first_failure = row.with_context("sequence " + std::to_string(done + i));
     }
     done += rows;
   }
@@ -181,8 +200,9 @@ Status Model::decode_batch(std::span<Sequence* const> sequences, std::span<const
 Status Model::Impl::check_ids(std::span<const int32_t> ids) const {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || ids[i] >= config.vocab_size) {
-      return {Code::kInvalidArgument, "id " + std::to_string(ids[i]) + " at index " + std::to_string(i) +
-                                          " is outside the vocabulary of " + std::to_string(config.vocab_size)};
+      return {Code::kInvalidArgument, "id " + std::to_string(ids[i]) + " at index " +
+                                          std::to_string(i) + " is outside the vocabulary of " +
+                                          std::to_string(config.vocab_size)};
     }
   }
   return {};
@@ -195,7 +215,8 @@ void Model::Impl::run_pass(std::span<const int32_t> ids, const model::ForwardReq
   batch.spans = spans;
   batch.span_of_row = workspace->buffers().span_of_row;
   for (size_t s = 0; s < spans.size(); ++s) {
-    std::fill_n(workspace->buffers().span_of_row + spans[s].row, spans[s].rows, static_cast<int32_t>(s));
+    std::fill_n(workspace->buffers().span_of_row + spans[s].row, spans[s].rows,
+                static_cast<int32_t>(s));
   }
   model::forward(pass_context(), *weights, batch, request, workspace.get());
   for (const model::Span& span : spans) span.sequence->advance(span.rows);
@@ -204,9 +225,11 @@ void Model::Impl::run_pass(std::span<const int32_t> ids, const model::ForwardReq
 Status Model::Impl::row_status(int64_t row) const {
   const int32_t bad = workspace->buffers().bad_layer[row];
   if (bad == model::kAllFinite) return {};
-  return {Code::kNotFinite, folder + ": NaN or infinity first appears in " + layer_name(bad, config.num_hidden_layers) +
-                                "; the weights there are damaged or out of range (trine inspect --checksums), and "
-                                "the sequence must be reset"};
+  return {Code::kNotFinite,
+          folder + ": NaN or infinity first appears in " +
+              layer_name(bad, config.num_hidden_layers) +
+              "; the weights there are damaged or out of range (trine inspect --checksums), and "
+              "the sequence must be reset"};
 }
 
 }  // namespace trine

@@ -38,8 +38,8 @@ struct Model::Impl {
   // One pass at a time:
   std::mutex pass_mutex;
   std::unique_ptr<model::Workspace> workspace;
-  std::vector<model::Span> spans;       ///< reserved for pass rows
-  std::vector<int32_t> row_numbers;     ///< 0, 1, 2, ...
+  std::vector<model::Span> spans;    ///< reserved for pass rows
+  std::vector<int32_t> row_numbers;  ///< 0, 1, 2, ...
 
   model::Context pass_context() const { return {*pool, *table, config, bf16_inputs}; }
   int64_t pass_rows() const { return workspace->rows(); }

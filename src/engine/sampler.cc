@@ -1,4 +1,5 @@
-// Sampling: top-k, then top-p, then min-p of what is left, then a draw from a counter-based generator.
+// Sampling: top-k, then top-p, then min-p of what is left, then a draw from a counter-based
+// generator.
 #include <algorithm>
 #include <cmath>
 
@@ -34,17 +35,22 @@ double next_uniform(uint64_t* state) {
 int32_t Sampler::sample(std::span<const float> logits) {
   if (!(options_.temperature > 0.0f)) return greedy(logits);
   scratch_.clear();
-  for (size_t i = 0; i < logits.size(); ++i) scratch_.emplace_back(logits[i], static_cast<int32_t>(i));
+  for (size_t i = 0; i < logits.size(); ++i)
+    scratch_.emplace_back(logits[i], static_cast<int32_t>(i));
 
   const auto size = static_cast<int64_t>(scratch_.size());
   if (options_.top_k > 0 && options_.top_k < size) {
-    std::nth_element(scratch_.begin(), scratch_.begin() + options_.top_k - 1, scratch_.end(), better);
+    std::nth_element(scratch_.begin(), scratch_.begin() + options_.top_k - 1, scratch_.end(),
+                     better);
     scratch_.resize(static_cast<size_t>(options_.top_k));
     std::sort(scratch_.begin(), scratch_.end(), better);
   }
-  const double best = static_cast<double>(std::min_element(scratch_.begin(), scratch_.end(), better)->first);
+  const double best =
+      static_cast<double>(std::min_element(scratch_.begin(), scratch_.end(), better)->first);
   const double temperature = static_cast<double>(options_.temperature);
-  const auto weight = [&](const Candidate& c) { return std::exp((static_cast<double>(c.first) - best) / temperature); };
+  const auto weight = [&](const Candidate& c) {
+    return std::exp((static_cast<double>(c.first) - best) / temperature);
+  };
 
   if (options_.top_p < 1.0f) {
     double total = 0;

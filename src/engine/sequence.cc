@@ -21,14 +21,18 @@ void Sequence::reset() {
 Status Sequence::Impl::check_room(int64_t rows) const {
   TRINE_RETURN_IF_ERROR(failure);
   if (rows <= state.context() - state.position()) return {};
-  return {Code::kOutOfMemory, "the context is full: " + std::to_string(rows) + " more tokens after " +
-                                  std::to_string(state.position()) + ", but the context is " +
-                                  std::to_string(state.context()) + " tokens; load with a larger context or reset"};
+  return {Code::kOutOfMemory, "the context is full: " + std::to_string(rows) +
+                                  " more tokens after " + std::to_string(state.position()) +
+                                  ", but the context is " + std::to_string(state.context()) +
+                                  " tokens; load with a larger context or reset"};
 }
 
-Result<std::vector<float>> Sequence::prefill(std::span<const int32_t> ids) { return prefill(ids, PrefillOptions{}); }
+Result<std::vector<float>> Sequence::prefill(std::span<const int32_t> ids) {
+  return prefill(ids, PrefillOptions{});
+}
 
-Result<std::vector<float>> Sequence::prefill(std::span<const int32_t> ids, const PrefillOptions& options) {
+Result<std::vector<float>> Sequence::prefill(std::span<const int32_t> ids,
+                                             const PrefillOptions& options) {
   Model::Impl& model = *impl_->model;
   const checkpoint::ModelConfig& config = model.config;
   if (ids.empty()) return Status(Code::kInvalidArgument, "no ids: a prompt has at least one");
@@ -40,7 +44,8 @@ Result<std::vector<float>> Sequence::prefill(std::span<const int32_t> ids, const
   const auto total = static_cast<int64_t>(ids.size());
   if (options.trace != nullptr) {
     options.trace->tokens = total;
-    options.trace->layers.assign(static_cast<size_t>(config.num_hidden_layers * total * config.hidden_size), 0.0f);
+    options.trace->layers.assign(
+        static_cast<size_t>(config.num_hidden_layers * total * config.hidden_size), 0.0f);
     options.trace->router_ids.assign(
         static_cast<size_t>(config.moe_layer_count() * total * config.num_experts_per_token), 0);
   }
@@ -58,13 +63,16 @@ Result<std::vector<float>> Sequence::prefill(std::span<const int32_t> ids, const
     if (options.trace != nullptr) {
       request.trace.layers = options.trace->layers.data() + done * config.hidden_size;
       request.trace.layer_stride = total * config.hidden_size;
-      request.trace.router_ids = options.trace->router_ids.data() + done * config.num_experts_per_token;
+      request.trace.router_ids =
+          options.trace->router_ids.data() + done * config.num_experts_per_token;
       request.trace.router_stride = total * config.num_experts_per_token;
     }
-    TRINE_RETURN_IF_ERROR(impl_->run(ids.subspan(static_cast<size_t>(done), static_cast<size_t>(rows)), request));
+    TRINE_RETURN_IF_ERROR(
+        impl_->run(ids.subspan(static_cast<size_t>(done), static_cast<size_t>(rows)), request));
     done += rows;
     if (options.progress && !options.progress(done) && done < total) {
-      return Status(Code::kCancelled, "cancelled after " + std::to_string(done) + " of " + std::to_string(total) +
+      return Status(Code::kCancelled, "cancelled after " + std::to_string(done) + " of " +
+                                          std::to_string(total) +
                                           " tokens; the sequence holds those");
     }
   }
@@ -105,9 +113,10 @@ std::vector<float> Sequence::kda_state() const {
   const int64_t layers = config.kda_layer_count();
   std::vector<float> out(static_cast<size_t>(layers * config.kda_num_heads * dim * dim));
   for (int64_t i = 0; i < layers * config.kda_num_heads; ++i) {
-    const model::KdaHeadState head = impl_->state.kda_head(i / config.kda_num_heads, i % config.kda_num_heads);
-    impl_->model->table->kda_state({dim, position() % kernels::kKdaChunk, head.state, head.open_k, head.open_u,
-                                    head.open_g, out.data() + i * dim * dim});
+    const model::KdaHeadState head =
+        impl_->state.kda_head(i / config.kda_num_heads, i % config.kda_num_heads);
+    impl_->model->table->kda_state({dim, position() % kernels::kKdaChunk, head.state, head.open_k,
+                                    head.open_u, head.open_g, out.data() + i * dim * dim});
   }
   return out;
 }

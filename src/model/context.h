@@ -10,8 +10,8 @@
 
 namespace trine::model {
 
-/// Rows that are inputs of matmuls: floats, and their bf16 copies (zero-padded to a multiple of 32) where
-/// the 16-bit unit is used. Either may be null when nobody reads it.
+/// Rows that are inputs of matmuls: floats, and their bf16 copies (zero-padded to a multiple of 32)
+/// where the 16-bit unit is used. Either may be null when nobody reads it.
 struct Rows {
   float* f32 = nullptr;
   uint16_t* bf16 = nullptr;
@@ -19,8 +19,8 @@ struct Rows {
   int64_t bf16_stride = 0;  ///< bf16 values
 
   Rows from(int64_t row) const {
-    return {f32 != nullptr ? f32 + row * stride : nullptr, bf16 != nullptr ? bf16 + row * bf16_stride : nullptr,
-            stride, bf16_stride};
+    return {f32 != nullptr ? f32 + row * stride : nullptr,
+            bf16 != nullptr ? bf16 + row * bf16_stride : nullptr, stride, bf16_stride};
   }
 };
 
@@ -33,7 +33,8 @@ struct Context {
   /// Work below this many values is done by the calling thread: cheaper than waking others.
   static constexpr int64_t kInlineValues = 16384;
 
-  /// fn(row_begin, row_end, worker) over [0, rows); each row costs about `values` elementwise values.
+  /// fn(row_begin, row_end, worker) over [0, rows); each row costs about `values` elementwise
+  /// values.
   template <typename Fn>
   void for_rows(int64_t rows, int64_t values, Fn&& fn) const {
     if (rows * values <= kInlineValues || rows == 1) return fn(int64_t{0}, rows, 0);
@@ -43,8 +44,10 @@ struct Context {
     });
   }
 
-  /// Writes one row's bf16 copy: values [begin, begin + n) of x, and with `last` the zeros behind them.
-  void store_bf16(const Rows& rows, int64_t row, int64_t begin, int64_t n, bool last, const float* x) const {
+  /// Writes one row's bf16 copy: values [begin, begin + n) of x, and with `last` the zeros behind
+  /// them.
+  void store_bf16(const Rows& rows, int64_t row, int64_t begin, int64_t n, bool last,
+                  const float* x) const {
     if (rows.bf16 == nullptr) return;
     const int64_t padded = last ? rows.bf16_stride - begin : n;
     table.to_bf16({x, n, padded, rows.bf16 + row * rows.bf16_stride + begin});

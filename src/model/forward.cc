@@ -1,7 +1,8 @@
 // The forward pass: spec section 3, with attention residuals (section 4).
 //
-// residuals[0 .. current-1] are the blocks, residuals[current] is the running sum p. At a block start p
-// becomes the next block by staying where it is, and the attention output is written as the new p.
+// residuals[0 .. current-1] are the blocks, residuals[current] is the running sum p. At a block
+// start p becomes the next block by staying where it is, and the attention output is written as the
+// new p.
 #include "model/forward.h"
 
 #include <algorithm>
@@ -15,8 +16,8 @@ using checkpoint::ModelConfig;
 
 namespace {
 
-void embedding_row(const kernels::KernelTable& table, const EmbeddingTable& embedding, int32_t id, int64_t n,
-                   float* out) {
+void embedding_row(const kernels::KernelTable& table, const EmbeddingTable& embedding, int32_t id,
+                   int64_t n, float* out) {
   const uint8_t* row = embedding.data + id * embedding.row_bytes;
   switch (embedding.dtype) {
     case DType::kF32: std::memcpy(out, row, static_cast<size_t>(n) * sizeof(float)); return;
@@ -41,19 +42,26 @@ void embedding_row(const kernels::KernelTable& table, const EmbeddingTable& embe
 
 class ForwardPass {
  public:
-  ForwardPass(const Context& context, const WeightSet& weights, const Batch& batch, const ForwardRequest& request,
-              Workspace* workspace)
-      : context_(context), table_(context.table), config_(context.config), weights_(weights), batch_(batch),
-        request_(request), buffers_(workspace->buffers()), scratch_(workspace->scratch()),
-        pass_{context, batch, scratch_, workspace->products()}, rows_max_(workspace->rows()),
+  ForwardPass(const Context& context, const WeightSet& weights, const Batch& batch,
+              const ForwardRequest& request, Workspace* workspace)
+      : context_(context),
+        table_(context.table),
+        config_(context.config),
+        weights_(weights),
+        batch_(batch),
+        request_(request),
+        buffers_(workspace->buffers()),
+        scratch_(workspace->scratch()),
+        pass_{context, batch, scratch_, workspace->products()},
+        rows_max_(workspace->rows()),
         d_(context.config.hidden_size) {}
 
   void run() {
     embed();
     for (size_t l = 0; l < weights_.layers.size(); ++l) {
       const LayerWeights& layer = weights_.layers[l];
-      const bool block_start =
-          config_.attn_res_block_size && static_cast<int64_t>(l) % *config_.attn_res_block_size == 0;
+      const bool block_start = config_.attn_res_block_size &&
+                               static_cast<int64_t>(l) % *config_.attn_res_block_size == 0;
       if (block_start) ++current_;
       attention(layer, block_start ? residual(current_) : buffers_.out);
       after_attention(layer, block_start);
@@ -75,8 +83,10 @@ class ForwardPass {
     });
   }
 
-  /// x[to] = RN(mix(p[row])): attention residual over blocks and running sum, then the sublayer's norm.
-  void mix_and_norm(int64_t row, int64_t to, const float* res, const float* norm, int worker) const {
+  /// x[to] = RN(mix(p[row])): attention residual over blocks and running sum, then the sublayer's
+  /// norm.
+  void mix_and_norm(int64_t row, int64_t to, const float* res, const float* norm,
+                    int worker) const {
     float* x = buffers_.x.f32 + to * d_;
     const float* source = sum_row(row);
     if (res != nullptr && current_ > 0) {
@@ -103,7 +113,8 @@ class ForwardPass {
     if (const auto* w = std::get_if<KdaWeights>(&layer.attention)) {
       kda(pass_, *w, kda_index_++, buffers_.x, *buffers_.kda, out);
     } else {
-      mla(pass_, std::get<MlaWeights>(layer.attention), mla_index_++, buffers_.x, *buffers_.mla, out);
+      mla(pass_, std::get<MlaWeights>(layer.attention), mla_index_++, buffers_.x, *buffers_.mla,
+          out);
     }
   }
 
@@ -145,7 +156,8 @@ class ForwardPass {
       if (request_.trace.layers != nullptr) {
         std::copy_n(p, d_, request_.trace.layers + l * request_.trace.layer_stride + row * d_);
       }
-      if (next != nullptr) mix_and_norm(row, row, next->self_attention_res, next->input_layernorm, worker);
+      if (next != nullptr)
+        mix_and_norm(row, row, next->self_attention_res, next->input_layernorm, worker);
     });
   }
 
@@ -154,10 +166,13 @@ class ForwardPass {
     const auto count = static_cast<int64_t>(request_.logit_rows.size());
     if (count == 0) return;
     for_rows(count, current_ + 4, [&](int64_t i, int worker) {
-      mix_and_norm(request_.logit_rows[static_cast<size_t>(i)], i, weights_.output_attn_res, weights_.norm, worker);
+      mix_and_norm(request_.logit_rows[static_cast<size_t>(i)], i, weights_.output_attn_res,
+                   weights_.norm, worker);
     });
     const int64_t vocab = config_.vocab_size;
-    pass_.products.add({.w = weights_.lm_head.view, .x = buffers_.x, .m = count,
+    pass_.products.add({.w = weights_.lm_head.view,
+                        .x = buffers_.x,
+                        .m = count,
                         .y = {.f32 = request_.logits, .stride = vocab}});
     pass_.products.run(context_, scratch_);
     for (int64_t i = 0; i < count; ++i) {
@@ -186,8 +201,8 @@ class ForwardPass {
 
 }  // namespace
 
-void forward(const Context& context, const WeightSet& weights, const Batch& batch, const ForwardRequest& request,
-             Workspace* workspace) {
+void forward(const Context& context, const WeightSet& weights, const Batch& batch,
+             const ForwardRequest& request, Workspace* workspace) {
   ForwardPass(context, weights, batch, request, workspace).run();
 }
 

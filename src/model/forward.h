@@ -10,16 +10,17 @@
 
 namespace trine::model {
 
-/// Where to put what a trace wants, at the place of the batch's first row. Null pointers: not wanted.
+/// Where to put what a trace wants, at the place of the batch's first row. Null pointers: not
+/// wanted.
 struct TraceSink {
-  float* layers = nullptr;          ///< residual after layer l, row r: [l * layer_stride + r * d]
+  float* layers = nullptr;  ///< residual after layer l, row r: [l * layer_stride + r * d]
   int64_t layer_stride = 0;
-  int32_t* router_ids = nullptr;    ///< m-th MoE layer, row r: [m * router_stride + r * k]
+  int32_t* router_ids = nullptr;  ///< m-th MoE layer, row r: [m * router_stride + r * k]
   int64_t router_stride = 0;
 };
 
-/// PassBuffers::bad_layer: the row was finite, or the embedding row was not; else the layer, and the
-/// number of layers stands for the final norm and lm_head.
+/// PassBuffers::bad_layer: the row was finite, or the embedding row was not; else the layer, and
+/// the number of layers stands for the final norm and lm_head.
 constexpr int32_t kAllFinite = INT32_MAX;
 constexpr int32_t kBadEmbedding = -1;
 
@@ -29,9 +30,9 @@ struct ForwardRequest {
   TraceSink trace;
 };
 
-/// Runs the rows of `batch` (at most workspace.rows()) through the model and updates the sequences' states;
-/// the caller advances their positions. Ids must be in range and contexts large enough.
-void forward(const Context& context, const WeightSet& weights, const Batch& batch, const ForwardRequest& request,
-             Workspace* workspace);
+/// Runs the rows of `batch` (at most workspace.rows()) through the model and updates the sequences'
+/// states; the caller advances their positions. Ids must be in range and contexts large enough.
+void forward(const Context& context, const WeightSet& weights, const Batch& batch,
+             const ForwardRequest& request, Workspace* workspace);
 
 }  // namespace trine::model

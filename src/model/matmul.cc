@@ -15,12 +15,13 @@ namespace {
 
 constexpr int64_t kTaskBytes = int64_t{96} << 10;  // weights per task when reading them is the work
 constexpr int64_t kFewRows = 16;
-constexpr int64_t kSmallOperations = 65536;           // less is not worth a barrier
+constexpr int64_t kSmallOperations = 65536;  // less is not worth a barrier
 
 int64_t share_begin(int64_t count, int64_t index, int64_t shares) { return count * index / shares; }
 
-/// Panels per task. Few rows: enough bytes to hide the hand-over. Many rows: as many as the scratch of a
-/// fused task allows, since every call copies its rows of x once; their weights fit the second-level cache.
+/// Panels per task. Few rows: enough bytes to hide the hand-over. Many rows: as many as the scratch
+/// of a fused task allows, since every call copies its rows of x once; their weights fit the
+/// second-level cache.
 int64_t panels_per_task(const MatmulJob& job) {
   if (job.m > kFewRows) return kMatmulPanelsMax;
   const int64_t bytes = panel_range_bytes(job.w, 0, 1) * (job.up.n > 0 ? 2 : 1);
@@ -32,13 +33,16 @@ void activate(const Context& context, const float* gate, const float* up, int64_
   if (config.hidden_act == checkpoint::Activation::kSilu) {
     context.table.silu_mul({gate, up, n, y});
   } else {
-    context.table.situ({gate, up, config.activation_situ_beta, config.activation_situ_linear_beta.value_or(0.0f), n, y});
+    context.table.situ({gate, up, config.activation_situ_beta,
+                        config.activation_situ_linear_beta.value_or(0.0f), n, y});
   }
 }
 
-/// Outputs of panels [begin, end) that were computed into `block` [rows][width] go where they are wanted.
-void store_block(const Context& context, const MatmulJob& job, int64_t first_row, int64_t rows, int64_t begin,
-                 int64_t width, bool last, const float* block, int64_t block_stride) {
+/// Outputs of panels [begin, end) that were computed into `block` [rows][width] go where they are
+/// wanted.
+void store_block(const Context& context, const MatmulJob& job, int64_t first_row, int64_t rows,
+                 int64_t begin, int64_t width, bool last, const float* block,
+                 int64_t block_stride) {
   for (int64_t r = 0; r < rows; ++r) {
     const float* source = block + r * block_stride;
     if (job.y.f32 != nullptr && job.y.f32 + (first_row + r) * job.y.stride + begin != source) {
@@ -48,7 +52,8 @@ void store_block(const Context& context, const MatmulJob& job, int64_t first_row
   }
 }
 
-void run_panels(const Context& context, const MatmulJob& job, int64_t begin, int64_t end, float* scratch) {
+void run_panels(const Context& context, const MatmulJob& job, int64_t begin, int64_t end,
+                float* scratch) {
   const PackedView w = panel_range(job.w, begin, end);
   const int64_t column = begin * kPanelOutputs;
   const bool last = column + w.n == job.w.n;
@@ -68,7 +73,8 @@ void run_panels(const Context& context, const MatmulJob& job, int64_t begin, int
     if (up.n > 0) {
       matmul(context, up, x, x_rows, rows, up_block, width, job.fp32);
       for (int64_t r = 0; r < rows; ++r)
-        activate(context, gate_block + r * width, up_block + r * width, w.n, gate_block + r * width);
+        activate(context, gate_block + r * width, up_block + r * width, w.n,
+                 gate_block + r * width);
     }
     store_block(context, job, first, rows, column, w.n, last, gate_block, width);
   }
@@ -125,8 +131,8 @@ bool takes_bf16(const Context& context, const PackedView& w) {
   return context.bf16_inputs && format_allows_bf16(w.format);
 }
 
-void matmul(const Context& context, const PackedView& w, const Rows& x, const int32_t* x_rows, int64_t m, float* y,
-            int64_t y_stride, bool fp32) {
+void matmul(const Context& context, const PackedView& w, const Rows& x, const int32_t* x_rows,
+            int64_t m, float* y, int64_t y_stride, bool fp32) {
   const bool bf16 = !fp32 && takes_bf16(context, w);
   kernels::MatmulArgs args{};
   args.x = bf16 ? static_cast<const void*>(x.bf16) : x.f32;

@@ -1,8 +1,8 @@
 // Several matrix products over one set of threads with one barrier.
 //
-// Every worker owns a fixed share of the panels of each matrix (the share it packed at load) cut into tasks
-// that others may steal. Which worker runs a task never changes a bit: an output element is one chain of
-// operations inside one kernel call (docs/design/numerics.md).
+// Every worker owns a fixed share of the panels of each matrix (the share it packed at load) cut
+// into tasks that others may steal. Which worker runs a task never changes a bit: an output element
+// is one chain of operations inside one kernel call (docs/design/numerics.md).
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ namespace trine::model {
 /// y = x W^T, or with `up` y = act(x W^T, x Up^T) (spec section 2), for `m` rows.
 struct MatmulJob {
   kernels::PackedView w{};
-  kernels::PackedView up{};            ///< n = 0: none
+  kernels::PackedView up{};  ///< n = 0: none
   Rows x;
-  const int32_t* x_rows = nullptr;     ///< row r reads x row x_rows[r]; null: r
+  const int32_t* x_rows = nullptr;  ///< row r reads x row x_rows[r]; null: r
   int64_t m = 0;
-  Rows y;                              ///< floats, bf16 copies, or both
-  bool fp32 = false;                   ///< the router: fp32 inputs in every precision
+  Rows y;             ///< floats, bf16 copies, or both
+  bool fp32 = false;  ///< the router: fp32 inputs in every precision
 };
 
 class MatmulList {
@@ -60,10 +60,10 @@ constexpr int64_t kMatmulPanelsMax = 16;
 constexpr int64_t kMatmulScratchFloats =
     2 * kMatmulRowBlock * kMatmulPanelsMax * kernels::kPanelOutputs;
 
-/// One product on the calling thread: the kernel that the precision and the format ask for. y has columns
-/// [0, w.n). `x` needs the copy that takes_bf16() names.
-void matmul(const Context& context, const kernels::PackedView& w, const Rows& x, const int32_t* x_rows, int64_t m,
-            float* y, int64_t y_stride, bool fp32 = false);
+/// One product on the calling thread: the kernel that the precision and the format ask for. y has
+/// columns [0, w.n). `x` needs the copy that takes_bf16() names.
+void matmul(const Context& context, const kernels::PackedView& w, const Rows& x,
+            const int32_t* x_rows, int64_t m, float* y, int64_t y_stride, bool fp32 = false);
 /// True when products with this matrix read the bf16 copies.
 bool takes_bf16(const Context& context, const kernels::PackedView& w);
 

@@ -27,7 +27,9 @@ int64_t scale_element_bytes(ScaleKind kind) {
   return kind == ScaleKind::kNone ? 0 : kind == ScaleKind::kE8m0 ? 1 : 4;
 }
 
-int64_t group_count(const PackedView& view) { return (view.k_padded + view.group - 1) / view.group; }
+int64_t group_count(const PackedView& view) {
+  return (view.k_padded + view.group - 1) / view.group;
+}
 
 std::optional<WeightFormat> format_of(const Linear& linear) {
   switch (linear.coding) {
@@ -68,15 +70,9 @@ float scale_value(DType dtype, const uint8_t* bytes, int64_t index) {
   uint16_t half = 0;
   float value = 0;
   switch (dtype) {
-    case DType::kF32:
-      std::memcpy(&value, bytes + index * 4, 4);
-      return value;
-    case DType::kBf16:
-      std::memcpy(&half, bytes + index * 2, 2);
-      return bf16_to_float(half);
-    case DType::kF16:
-      std::memcpy(&half, bytes + index * 2, 2);
-      return f16_to_float(half);
+    case DType::kF32: std::memcpy(&value, bytes + index * 4, 4); return value;
+    case DType::kBf16: std::memcpy(&half, bytes + index * 2, 2); return bf16_to_float(half);
+    case DType::kF16: std::memcpy(&half, bytes + index * 2, 2); return f16_to_float(half);
     case DType::kF8E4M3: return e4m3_to_float(bytes[index]);
     case DType::kF8E5M2: return e5m2_to_float(bytes[index]);
     default: return e8m0_to_float(bytes[index]);
@@ -86,10 +82,10 @@ float scale_value(DType dtype, const uint8_t* bytes, int64_t index) {
 /// Panels [begin, end) of one part and the source rows they hold.
 struct Run {
   int64_t part;
-  int64_t panel;       ///< absolute first panel
+  int64_t panel;  ///< absolute first panel
   int64_t panels;
   int64_t source_row;
-  int64_t rows;        ///< valid source rows
+  int64_t rows;  ///< valid source rows
 };
 
 template <typename Fn>
@@ -118,8 +114,8 @@ Status pack_codes(const checkpoint::Checkpoint& checkpoint, const PackItem& item
   const Linear& linear = item.linear;
   const int64_t row_bytes = linear.codes->bytes / linear.out;
   scratch->codes.resize(static_cast<size_t>(run.rows * row_bytes));
-  TRINE_RETURN_IF_ERROR(checkpoint.read(*linear.codes, run.source_row * row_bytes, scratch->codes.data(),
-                                        run.rows * row_bytes));
+  TRINE_RETURN_IF_ERROR(checkpoint.read(*linear.codes, run.source_row * row_bytes,
+                                        scratch->codes.data(), run.rows * row_bytes));
   for (int64_t i = 0; i < run.panels; ++i) {
     const int64_t first = i * kPanelOutputs;
     kernels::pack_panel({.format = item.target->view.format,
@@ -134,9 +130,10 @@ Status pack_codes(const checkpoint::Checkpoint& checkpoint, const PackItem& item
 }
 
 Status bad_scale(const Linear& linear, int64_t row, int64_t group) {
-  return {Code::kCorrupt, linear.scales->name + ": the scale of row " + std::to_string(row) + ", group " +
-                              std::to_string(group) +
-                              " is NaN or infinite, expected a finite number; download the file again"};
+  return {Code::kCorrupt,
+          linear.scales->name + ": the scale of row " + std::to_string(row) + ", group " +
+              std::to_string(group) +
+              " is NaN or infinite, expected a finite number; download the file again"};
 }
 
 /// Scales lie in the file as [rows / group_out][groups], in the panels as [group][16].
@@ -152,19 +149,21 @@ Status pack_scales(const checkpoint::Checkpoint& checkpoint, const PackItem& ite
   const int64_t last = (run.source_row + run.rows - 1) / linear.group_out;
   const int64_t bytes = (last - first + 1) * source_groups * element;
   scratch->scales.resize(static_cast<size_t>(bytes));
-  TRINE_RETURN_IF_ERROR(checkpoint.read(tensor, first * source_groups * element, scratch->scales.data(), bytes));
+  TRINE_RETURN_IF_ERROR(
+      checkpoint.read(tensor, first * source_groups * element, scratch->scales.data(), bytes));
   float divisor = 1.0f;
   if (linear.global_scale != nullptr) {
     TRINE_RETURN_IF_ERROR(checkpoint.read_floats(linear.global_scale->name, &divisor, 1));
   }
   const int64_t groups = group_count(view);
   const int64_t panel_scales = groups * kPanelOutputs;
-  auto* out_bytes = static_cast<uint8_t*>(const_cast<void*>(view.scales)) + run.panel * panel_scales *
-                                                                               scale_element_bytes(view.scale_kind);
+  auto* out_bytes = static_cast<uint8_t*>(const_cast<void*>(view.scales)) +
+                    run.panel * panel_scales * scale_element_bytes(view.scale_kind);
   auto* out_floats = reinterpret_cast<float*>(out_bytes);
   for (int64_t i = 0; i < run.rows; ++i) {
     const int64_t row = run.source_row + i;
-    const uint8_t* source = scratch->scales.data() + (row / linear.group_out - first) * source_groups * element;
+    const uint8_t* source =
+        scratch->scales.data() + (row / linear.group_out - first) * source_groups * element;
     const int64_t base = (i / kPanelOutputs) * panel_scales + i % kPanelOutputs;
     for (int64_t g = 0; g < std::min(groups, source_groups); ++g) {
       const int64_t place = base + g * kPanelOutputs;
@@ -182,7 +181,8 @@ Status pack_scales(const checkpoint::Checkpoint& checkpoint, const PackItem& ite
 }
 
 /// Packs one panel of floats [outputs][k] as F32 or BF16.
-void pack_values(const PackItem& item, int64_t panel, const float* values, int64_t outputs, PackScratch* scratch) {
+void pack_values(const PackItem& item, int64_t panel, const float* values, int64_t outputs,
+                 PackScratch* scratch) {
   const PackedView& view = item.target->view;
   const int64_t count = outputs * view.k;
   const auto* rows = reinterpret_cast<const uint8_t*>(values);
@@ -196,15 +196,20 @@ void pack_values(const PackItem& item, int64_t panel, const float* values, int64
     }
     rows = scratch->codes.data();
   }
-  kernels::pack_panel({.format = view.format, .rows = rows, .row_bytes = row_bytes, .outputs = outputs,
-                       .k = view.k, .flip_sign = false, .out = panel_data(item, panel)});
+  kernels::pack_panel({.format = view.format,
+                       .rows = rows,
+                       .row_bytes = row_bytes,
+                       .outputs = outputs,
+                       .k = view.k,
+                       .flip_sign = false,
+                       .out = panel_data(item, panel)});
 }
 
-Status pack_rows_by_value(const checkpoint::Checkpoint& checkpoint, const PackItem& item, const Run& run,
-                          PackScratch* scratch) {
+Status pack_rows_by_value(const checkpoint::Checkpoint& checkpoint, const PackItem& item,
+                          const Run& run, PackScratch* scratch) {
   scratch->values.resize(static_cast<size_t>(run.rows * item.linear.in));
-  TRINE_RETURN_IF_ERROR(checkpoint.dequantise_rows(item.linear, run.source_row, run.source_row + run.rows,
-                                                   scratch->values.data()));
+  TRINE_RETURN_IF_ERROR(checkpoint.dequantise_rows(
+      item.linear, run.source_row, run.source_row + run.rows, scratch->values.data()));
   for (int64_t i = 0; i < run.panels; ++i) {
     const int64_t first = i * kPanelOutputs;
     pack_values(item, run.panel + i, scratch->values.data() + first * item.linear.in,
@@ -214,13 +219,14 @@ Status pack_rows_by_value(const checkpoint::Checkpoint& checkpoint, const PackIt
 }
 
 /// The outputs of a panel are columns of the source: the part's rows are read once per run.
-Status pack_transposed(const checkpoint::Checkpoint& checkpoint, const PackItem& item, const Run& run,
-                       PackScratch* scratch) {
+Status pack_transposed(const checkpoint::Checkpoint& checkpoint, const PackItem& item,
+                       const Run& run, PackScratch* scratch) {
   const int64_t inputs = item.slices.rows;
   const int64_t columns = item.linear.in;
   const int64_t row = run.part * item.slices.stride + item.slices.begin;
   scratch->values.resize(static_cast<size_t>(inputs * columns));
-  TRINE_RETURN_IF_ERROR(checkpoint.dequantise_rows(item.linear, row, row + inputs, scratch->values.data()));
+  TRINE_RETURN_IF_ERROR(
+      checkpoint.dequantise_rows(item.linear, row, row + inputs, scratch->values.data()));
   const int64_t first_output = (run.panel % item.target->panels_per_part()) * kPanelOutputs;
   for (int64_t i = 0; i < run.panels; ++i) {
     const int64_t first = first_output + i * kPanelOutputs;
@@ -258,7 +264,8 @@ int64_t PackedLinear::scale_bytes() const {
 PackedView panel_range(const PackedView& view, int64_t begin, int64_t end) {
   PackedView range = view;
   range.n = std::min(view.n - begin * kPanelOutputs, (end - begin) * kPanelOutputs);
-  if (view.data != nullptr) range.data = view.data + begin * kernels::panel_bytes(view.format, view.k_padded);
+  if (view.data != nullptr)
+    range.data = view.data + begin * kernels::panel_bytes(view.format, view.k_padded);
   if (view.scales != nullptr) {
     range.scales = static_cast<const uint8_t*>(view.scales) +
                    begin * group_count(view) * kPanelOutputs * scale_element_bytes(view.scale_kind);
@@ -271,9 +278,10 @@ bool format_allows_bf16(WeightFormat format) {
 }
 
 int64_t panel_range_bytes(const PackedView& view, int64_t begin, int64_t end) {
-  const int64_t scales = view.scale_kind == ScaleKind::kNone
-                             ? 0
-                             : group_count(view) * kPanelOutputs * scale_element_bytes(view.scale_kind);
+  const int64_t scales =
+      view.scale_kind == ScaleKind::kNone
+          ? 0
+          : group_count(view) * kPanelOutputs * scale_element_bytes(view.scale_kind);
   return (end - begin) * (kernels::panel_bytes(view.format, view.k_padded) + scales);
 }
 
@@ -295,7 +303,8 @@ void plan_packing(PackItem* item) {
   item->by_value = item->transposed || !format || !group_fits || linear.zero_point != nullptr ||
                    linear.g_idx != nullptr;
   if (item->by_value) {
-    view.format = item->transposed && exact_in_bf16(linear) ? WeightFormat::kBf16 : WeightFormat::kF32;
+    view.format =
+        item->transposed && exact_in_bf16(linear) ? WeightFormat::kBf16 : WeightFormat::kF32;
     return;
   }
   view.format = *format;
@@ -303,15 +312,18 @@ void plan_packing(PackItem* item) {
   if (!one_scale) view.group = linear.group_in;
 }
 
-Status pack_panels(const checkpoint::Checkpoint& checkpoint, const PackItem& item, int64_t begin, int64_t end,
-                   PackScratch* scratch) {
+Status pack_panels(const checkpoint::Checkpoint& checkpoint, const PackItem& item, int64_t begin,
+                   int64_t end, PackScratch* scratch) {
   if (begin >= end) return {};
   if (item.transposed) {
-    return for_each_run(item, begin, end, end - begin,
-                        [&](const Run& run) { return pack_transposed(checkpoint, item, run, scratch); });
+    return for_each_run(item, begin, end, end - begin, [&](const Run& run) {
+      return pack_transposed(checkpoint, item, run, scratch);
+    });
   }
-  const int64_t row_bytes = item.by_value ? item.linear.in * 4 : item.linear.codes->bytes / item.linear.out;
-  const int64_t panels_max = std::max<int64_t>(1, kReadBytes / std::max<int64_t>(1, row_bytes * kPanelOutputs));
+  const int64_t row_bytes =
+      item.by_value ? item.linear.in * 4 : item.linear.codes->bytes / item.linear.out;
+  const int64_t panels_max =
+      std::max<int64_t>(1, kReadBytes / std::max<int64_t>(1, row_bytes * kPanelOutputs));
   return for_each_run(item, begin, end, panels_max, [&](const Run& run) -> Status {
     if (item.by_value) return pack_rows_by_value(checkpoint, item, run, scratch);
     TRINE_RETURN_IF_ERROR(pack_codes(checkpoint, item, run, scratch));

@@ -1,7 +1,8 @@
-// A linear module in the layout of the kernels: how it will be packed (closed form), and packing it.
+// A linear module in the layout of the kernels: how it will be packed (closed form), and packing
+// it.
 //
-// A coding that the kernels know keeps its own width; anything rarer (zero points, activation order, odd
-// groups) becomes F32, which is exact.
+// A coding that the kernels know keeps its own width; anything rarer (zero points, activation
+// order, odd groups) becomes F32, which is exact.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@
 
 namespace trine::model {
 
-/// Which source rows become which outputs: part p, output i is source row p * stride + begin + i. A part
-/// starts at a panel of its own, so that the heads of a module can be multiplied one by one.
+/// Which source rows become which outputs: part p, output i is source row p * stride + begin + i. A
+/// part starts at a panel of its own, so that the heads of a module can be multiplied one by one.
 struct RowSlices {
   int64_t parts = 1;
   int64_t rows = 0;
@@ -22,8 +23,8 @@ struct RowSlices {
   int64_t stride = 0;
 };
 
-/// Packed weights of `parts` equal slices, one after another; view.n counts the panels' padding between
-/// parts as outputs.
+/// Packed weights of `parts` equal slices, one after another; view.n counts the panels' padding
+/// between parts as outputs.
 struct PackedLinear {
   kernels::PackedView view{};
   int64_t parts = 1;

@@ -22,7 +22,7 @@ struct Span {
 };
 
 struct Batch {
-  const int32_t* ids = nullptr;   ///< [rows]
+  const int32_t* ids = nullptr;  ///< [rows]
   int64_t rows = 0;
   std::span<const Span> spans;
   const int32_t* span_of_row = nullptr;  ///< [rows]
@@ -52,11 +52,11 @@ struct Pass {
 /// What the sizes of all buffers follow from.
 struct BufferShape {
   const checkpoint::ModelConfig& config;
-  int64_t rows = 0;        ///< of one pass at most
-  int64_t context = 0;     ///< tokens of a sequence at most
+  int64_t rows = 0;     ///< of one pass at most
+  int64_t context = 0;  ///< tokens of a sequence at most
   int threads = 1;
   bool bf16_inputs = false;
-  bool keep_f32 = true;    ///< somebody reads the float rows of every matmul input
+  bool keep_f32 = true;  ///< somebody reads the float rows of every matmul input
 
   /// Inputs of matmuls: the copies that are read.
   Rows rows_of(Carver& carver, int64_t count, int64_t width, bool always_f32) const {

@@ -1,5 +1,5 @@
-// Layout of a sequence's two blocks. Page i of all MLA layers lie side by side, so that memory is touched
-// in the order in which the sequence grows.
+// Layout of a sequence's two blocks. Page i of all MLA layers lie side by side, so that memory is
+// touched in the order in which the sequence grows.
 #include "model/sequence_state.h"
 
 #include <cstring>
@@ -23,7 +23,8 @@ int64_t head_floats(int64_t head_dim) {
 }
 
 int64_t window_floats(const ModelConfig& config) {
-  return round_up((config.short_conv_kernel_size - 1) * config.kda_num_heads * config.kda_head_dim, 16);
+  return round_up((config.short_conv_kernel_size - 1) * config.kda_num_heads * config.kda_head_dim,
+                  16);
 }
 
 int64_t page_bytes(const ModelConfig& config, LatentType type) {
@@ -37,15 +38,18 @@ int64_t SequenceState::latent_stride(const ModelConfig& config) {
 }
 
 int64_t SequenceState::state_bytes(const ModelConfig& config) {
-  const int64_t layer = config.kda_num_heads * head_floats(config.kda_head_dim) + 3 * window_floats(config);
+  const int64_t layer =
+      config.kda_num_heads * head_floats(config.kda_head_dim) + 3 * window_floats(config);
   return config.kda_layer_count() * layer * 4;
 }
 
 int64_t SequenceState::latent_bytes(const ModelConfig& config, int64_t context, LatentType type) {
-  return config.mla_layer_count() * round_up(context, kMlaPageRows) / kMlaPageRows * page_bytes(config, type);
+  return config.mla_layer_count() * round_up(context, kMlaPageRows) / kMlaPageRows *
+         page_bytes(config, type);
 }
 
-Result<SequenceState> SequenceState::create(const ModelConfig& config, int64_t context, LatentType latent_type) {
+Result<SequenceState> SequenceState::create(const ModelConfig& config, int64_t context,
+                                            LatentType latent_type) {
   SequenceState s;
   const int64_t stride = round_up(config.kda_head_dim, 16);
   s.context_ = context;
@@ -90,7 +94,8 @@ float* SequenceState::conv_window(int64_t kda, int64_t which) const {
 
 void* SequenceState::latent_row(int64_t mla, int64_t position) const {
   const void* page = latent_pages(mla)[position / kMlaPageRows];
-  return static_cast<std::byte*>(const_cast<void*>(page)) + (position % kMlaPageRows) * latent_row_bytes_;
+  return static_cast<std::byte*>(const_cast<void*>(page)) +
+         (position % kMlaPageRows) * latent_row_bytes_;
 }
 
 }  // namespace trine::model

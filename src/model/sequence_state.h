@@ -1,5 +1,6 @@
-// What one sequence keeps between passes: KDA states with the open rows of their chunk, short-convolution
-// windows, latent pages (spec sections 5 and 6). One block each, touched as the sequence grows.
+// What one sequence keeps between passes: KDA states with the open rows of their chunk,
+// short-convolution windows, latent pages (spec sections 5 and 6). One block each, touched as the
+// sequence grows.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,9 @@
 
 namespace trine::model {
 
-constexpr int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+constexpr int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
 
 /// One head's part of a KDA layer, layouts of kernels::KdaArgs.
 struct KdaHeadState {
@@ -29,7 +32,8 @@ class SequenceState {
 
   /// Closed forms of the two blocks.
   static int64_t state_bytes(const checkpoint::ModelConfig& config);
-  static int64_t latent_bytes(const checkpoint::ModelConfig& config, int64_t context, kernels::LatentType type);
+  static int64_t latent_bytes(const checkpoint::ModelConfig& config, int64_t context,
+                              kernels::LatentType type);
   /// Values between two latent rows, padding included.
   static int64_t latent_stride(const checkpoint::ModelConfig& config);
 
@@ -52,14 +56,14 @@ class SequenceState {
 
   Buffer state_;
   Buffer latent_;
-  std::vector<const void*> pages_;   ///< [mla layers][page_count_]
+  std::vector<const void*> pages_;  ///< [mla layers][page_count_]
   int64_t page_count_ = 0;
   int64_t latent_row_bytes_ = 0;
-  int64_t head_floats_ = 0;          ///< state, open rows and sums of one head
+  int64_t head_floats_ = 0;  ///< state, open rows and sums of one head
   int64_t state_floats_ = 0;
   int64_t open_floats_ = 0;
   int64_t heads_ = 0;
-  int64_t window_floats_ = 0;        ///< of one of q, k, v
+  int64_t window_floats_ = 0;  ///< of one of q, k, v
   int64_t layer_floats_ = 0;
   int64_t position_ = 0;
   int64_t context_ = 0;

@@ -19,7 +19,8 @@ Status load_vector(const Checkpoint& checkpoint, const FloatItem& item, float* o
     case FloatItem::Kind::kExp: {
       const checkpoint::TensorInfo* tensor = checkpoint.find(item.name);
       if (tensor == nullptr || tensor->elements() < item.count) {
-        return {Code::kCorrupt, item.name + ": fewer elements than " + std::to_string(item.count) + " heads"};
+        return {Code::kCorrupt,
+                item.name + ": fewer elements than " + std::to_string(item.count) + " heads"};
       }
       std::vector<float> stored(static_cast<size_t>(tensor->elements()));
       TRINE_RETURN_IF_ERROR(checkpoint.read_floats(item.name, stored.data(), tensor->elements()));
@@ -48,10 +49,14 @@ Status load_vector(const Checkpoint& checkpoint, const FloatItem& item, float* o
 /// Parallel reading with the first error kept per worker.
 class Loader {
  public:
-  Loader(const Checkpoint& checkpoint, ThreadPool& pool, const std::function<void(int64_t, int64_t)>& progress,
-         WeightSet* weights)
-      : checkpoint_(checkpoint), pool_(pool), progress_(progress), weights_(*weights),
-        scratch_(static_cast<size_t>(pool.threads())), failures_(static_cast<size_t>(pool.threads())) {}
+  Loader(const Checkpoint& checkpoint, ThreadPool& pool,
+         const std::function<void(int64_t, int64_t)>& progress, WeightSet* weights)
+      : checkpoint_(checkpoint),
+        pool_(pool),
+        progress_(progress),
+        weights_(*weights),
+        scratch_(static_cast<size_t>(pool.threads())),
+        failures_(static_cast<size_t>(pool.threads())) {}
 
   Status run() {
     TRINE_RETURN_IF_ERROR(embedding());
@@ -83,7 +88,8 @@ class Loader {
     pool_.parallel_for_static(workers, [&](int64_t worker, int) {
       const auto index = static_cast<size_t>(worker);
       if (failures_[index].ok()) {
-        failures_[index] = fn(count * worker / workers, count * (worker + 1) / workers, &scratch_[index]);
+        failures_[index] =
+            fn(count * worker / workers, count * (worker + 1) / workers, &scratch_[index]);
       }
     });
     return first_failure();
@@ -116,28 +122,32 @@ class Loader {
   Status matrices() {
     std::vector<const PackItem*> order;
     for (PackItem& item : weights_.plan->matrices) {
-      item.target->view.data = reinterpret_cast<const uint8_t*>(weights_.arena.data() + item.code_offset);
+      item.target->view.data =
+          reinterpret_cast<const uint8_t*>(weights_.arena.data() + item.code_offset);
       item.target->view.scales = weights_.arena.data() + item.scale_offset;
       order.push_back(&item);
     }
     std::sort(order.begin(), order.end(), [](const PackItem* a, const PackItem* b) {
-      if (a->linear.codes->file != b->linear.codes->file) return a->linear.codes->file < b->linear.codes->file;
+      if (a->linear.codes->file != b->linear.codes->file)
+        return a->linear.codes->file < b->linear.codes->file;
       return a->linear.codes->offset < b->linear.codes->offset;
     });
     const int64_t workers = pool_.threads();
     for (size_t first = 0; first < order.size();) {
       int64_t bytes = 0;
       size_t last = first;
-      for (; last < order.size() && (last == first || bytes < kBatchBytes); ++last) bytes += order[last]->target->bytes();
-      TRINE_RETURN_IF_ERROR(shares(workers, [&](int64_t worker, int64_t, PackScratch* scratch) -> Status {
-        Status status;
-        for (size_t i = first; i < last && status.ok(); ++i) {
-          const int64_t panels = order[i]->target->panels();
-          status = pack_panels(checkpoint_, *order[i], panels * worker / workers, panels * (worker + 1) / workers,
-                               scratch);
-        }
-        return status;
-      }));
+      for (; last < order.size() && (last == first || bytes < kBatchBytes); ++last)
+        bytes += order[last]->target->bytes();
+      TRINE_RETURN_IF_ERROR(
+          shares(workers, [&](int64_t worker, int64_t, PackScratch* scratch) -> Status {
+            Status status;
+            for (size_t i = first; i < last && status.ok(); ++i) {
+              const int64_t panels = order[i]->target->panels();
+              status = pack_panels(checkpoint_, *order[i], panels * worker / workers,
+                                   panels * (worker + 1) / workers, scratch);
+            }
+            return status;
+          }));
       report(bytes);
       first = last;
     }

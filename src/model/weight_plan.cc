@@ -34,7 +34,8 @@ class Planner {
   /// The module of the files, or, without files, what the release would store.
   Result<Linear> module(const std::string& name, int64_t out, int64_t in, bool expert) const;
   Status matrix(const std::string& name, int64_t out, int64_t in, PackedLinear* target);
-  Status sliced(const Linear& linear, const RowSlices& slices, bool transposed, PackedLinear* target);
+  Status sliced(const Linear& linear, const RowSlices& slices, bool transposed,
+                PackedLinear* target);
   void vector(const std::string& name, int64_t count, const float** target,
               FloatItem::Kind kind = FloatItem::Kind::kPlain, int64_t taps = 1);
   void residual_mix(const std::string& name, const float** target);
@@ -52,10 +53,11 @@ class Planner {
   WeightSet::Plan& plan_;
 };
 
-Result<Linear> Planner::module(const std::string& name, int64_t out, int64_t in, bool expert) const {
+Result<Linear> Planner::module(const std::string& name, int64_t out, int64_t in,
+                               bool expert) const {
   if (checkpoint_ != nullptr && checkpoint_->has_weights()) return checkpoint_->linear(name);
-  static const checkpoint::TensorInfo kBf16{.name = {}, .dtype = DType::kBf16, .shape = {}, .file = 0,
-                                            .offset = 0, .bytes = 0};
+  static const checkpoint::TensorInfo kBf16{
+      .name = {}, .dtype = DType::kBf16, .shape = {}, .file = 0, .offset = 0, .bytes = 0};
   Linear linear;
   linear.name = name;
   linear.out = out;
@@ -67,7 +69,8 @@ Result<Linear> Planner::module(const std::string& name, int64_t out, int64_t in,
   return linear;
 }
 
-Status Planner::sliced(const Linear& linear, const RowSlices& slices, bool transposed, PackedLinear* target) {
+Status Planner::sliced(const Linear& linear, const RowSlices& slices, bool transposed,
+                       PackedLinear* target) {
   PackItem item;
   item.linear = linear;
   item.slices = slices;
@@ -86,8 +89,8 @@ Status Planner::matrix(const std::string& name, int64_t out, int64_t in, PackedL
   return sliced(linear, {.parts = 1, .rows = out, .begin = 0, .stride = out}, false, target);
 }
 
-void Planner::vector(const std::string& name, int64_t count, const float** target, FloatItem::Kind kind,
-                     int64_t taps) {
+void Planner::vector(const std::string& name, int64_t count, const float** target,
+                     FloatItem::Kind kind, int64_t taps) {
   FloatItem item;
   item.kind = kind;
   item.name = name;
@@ -106,7 +109,8 @@ void Planner::residual_mix(const std::string& name, const float** target) {
 
 Status Planner::embedding() {
   const std::string name = config_.tensor_prefix() + "model.embed_tokens";
-  TRINE_ASSIGN_OR_RETURN(plan_.embedding, module(name, config_.vocab_size, config_.hidden_size, false));
+  TRINE_ASSIGN_OR_RETURN(plan_.embedding,
+                         module(name, config_.vocab_size, config_.hidden_size, false));
   EmbeddingTable& table = weights_.embed_tokens;
   const DType dtype = plan_.embedding.codes->dtype;
   const bool known = dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBf16 ||
@@ -172,10 +176,11 @@ Status Planner::mla(const std::string& prefix, MlaWeights* w) {
   } else {
     TRINE_RETURN_IF_ERROR(matrix(prefix + "q_proj", heads * query, d, &w->q_proj));
   }
-  TRINE_RETURN_IF_ERROR(
-      matrix(prefix + "kv_a_proj_with_mqa", rank + config_.qk_rope_head_dim, d, &w->kv_a_proj_with_mqa));
+  TRINE_RETURN_IF_ERROR(matrix(prefix + "kv_a_proj_with_mqa", rank + config_.qk_rope_head_dim, d,
+                               &w->kv_a_proj_with_mqa));
   vector(prefix + "kv_a_layernorm.weight", rank, &w->kv_a_layernorm);
-  TRINE_ASSIGN_OR_RETURN(const Linear kv_b, module(prefix + "kv_b_proj", heads * (nope + value), rank, false));
+  TRINE_ASSIGN_OR_RETURN(const Linear kv_b,
+                         module(prefix + "kv_b_proj", heads * (nope + value), rank, false));
   const RowSlices keys{.parts = heads, .rows = nope, .begin = 0, .stride = nope + value};
   const RowSlices values{.parts = heads, .rows = value, .begin = nope, .stride = nope + value};
   TRINE_RETURN_IF_ERROR(sliced(kv_b, keys, true, &w->k_absorbed));
@@ -195,7 +200,8 @@ Status Planner::mlp(const std::string& prefix, int64_t in, int64_t width, MlpWei
 Status Planner::expert(const std::string& prefix, MlpWeights* w) {
   const int64_t in = config_.expert_width();
   const int64_t width = config_.moe_intermediate_size;
-  const auto add = [&](const char* name, int64_t out, int64_t inputs, PackedLinear* target) -> Status {
+  const auto add = [&](const char* name, int64_t out, int64_t inputs,
+                       PackedLinear* target) -> Status {
     TRINE_ASSIGN_OR_RETURN(const Linear linear, module(prefix + name, out, inputs, true));
     return sliced(linear, {.parts = 1, .rows = out, .begin = 0, .stride = out}, false, target);
   };
@@ -209,15 +215,20 @@ Status Planner::moe(const std::string& prefix, MoeWeights* w) {
   const int64_t latent = config_.expert_width();
   const bool wide_rows = weights_.needs_f32_rows;
   TRINE_ASSIGN_OR_RETURN(const Linear gate, module(prefix + "gate", config_.num_experts, d, false));
-  const RowSlices rows{.parts = 1, .rows = config_.num_experts, .begin = 0, .stride = config_.num_experts};
+  const RowSlices rows{
+      .parts = 1, .rows = config_.num_experts, .begin = 0, .stride = config_.num_experts};
   TRINE_RETURN_IF_ERROR(sliced(gate, rows, false, &w->gate));
-  weights_.needs_f32_rows = wide_rows;  // the router takes fp32 rows whatever its type, and they exist
+  weights_.needs_f32_rows =
+      wide_rows;  // the router takes fp32 rows whatever its type, and they exist
   w->router_reads_latent = gate.in != d;
   vector(prefix + "gate.e_score_correction_bias", config_.num_experts, &w->e_score_correction_bias);
   if (config_.routed_expert_hidden_size) {
-    TRINE_RETURN_IF_ERROR(matrix(prefix + "routed_expert_down_proj", latent, d, &w->routed_expert_down_proj));
-    if (config_.latent_moe_use_norm) vector(prefix + "routed_expert_norm.weight", latent, &w->routed_expert_norm);
-    TRINE_RETURN_IF_ERROR(matrix(prefix + "routed_expert_up_proj", d, latent, &w->routed_expert_up_proj));
+    TRINE_RETURN_IF_ERROR(
+        matrix(prefix + "routed_expert_down_proj", latent, d, &w->routed_expert_down_proj));
+    if (config_.latent_moe_use_norm)
+      vector(prefix + "routed_expert_norm.weight", latent, &w->routed_expert_norm);
+    TRINE_RETURN_IF_ERROR(
+        matrix(prefix + "routed_expert_up_proj", d, latent, &w->routed_expert_up_proj));
   }
   if (config_.num_shared_experts > 0) {
     const int64_t width = config_.num_shared_experts * config_.moe_intermediate_size;
@@ -231,9 +242,11 @@ Status Planner::moe(const std::string& prefix, MoeWeights* w) {
 }
 
 Status Planner::layer(int64_t index, LayerWeights* w) {
-  const std::string prefix = config_.tensor_prefix() + "model.layers." + std::to_string(index) + ".";
+  const std::string prefix =
+      config_.tensor_prefix() + "model.layers." + std::to_string(index) + ".";
   vector(prefix + "input_layernorm.weight", config_.hidden_size, &w->input_layernorm);
-  vector(prefix + "post_attention_layernorm.weight", config_.hidden_size, &w->post_attention_layernorm);
+  vector(prefix + "post_attention_layernorm.weight", config_.hidden_size,
+         &w->post_attention_layernorm);
   if (config_.attn_res_block_size) {
     residual_mix(prefix + "self_attention_res", &w->self_attention_res);
     residual_mix(prefix + "mlp_res", &w->mlp_res);
@@ -243,8 +256,10 @@ Status Planner::layer(int64_t index, LayerWeights* w) {
   } else {
     TRINE_RETURN_IF_ERROR(mla(prefix + "self_attn.", &w->attention.emplace<MlaWeights>()));
   }
-  if (config_.is_moe(index)) return moe(prefix + "block_sparse_moe.", &w->ffn.emplace<MoeWeights>());
-  return mlp(prefix + "mlp.", config_.hidden_size, config_.intermediate_size, &w->ffn.emplace<MlpWeights>());
+  if (config_.is_moe(index))
+    return moe(prefix + "block_sparse_moe.", &w->ffn.emplace<MoeWeights>());
+  return mlp(prefix + "mlp.", config_.hidden_size, config_.intermediate_size,
+             &w->ffn.emplace<MlpWeights>());
 }
 
 Status Planner::run() {
@@ -254,14 +269,16 @@ Status Planner::run() {
   for (size_t l = 0; l < weights_.layers.size(); ++l) {
     TRINE_RETURN_IF_ERROR(layer(static_cast<int64_t>(l), &weights_.layers[l]));
   }
-  if (config_.attn_res_block_size) residual_mix(prefix + "model.output_attn_res", &weights_.output_attn_res);
+  if (config_.attn_res_block_size)
+    residual_mix(prefix + "model.output_attn_res", &weights_.output_attn_res);
   vector(prefix + "model.norm.weight", config_.hidden_size, &weights_.norm);
   return matrix(prefix + "lm_head", config_.vocab_size, config_.hidden_size, &weights_.lm_head);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<WeightSet>> plan_weights(const ModelConfig& config, const Checkpoint* checkpoint) {
+Result<std::unique_ptr<WeightSet>> plan_weights(const ModelConfig& config,
+                                                const Checkpoint* checkpoint) {
   auto weights = std::make_unique<WeightSet>();
   weights->plan = std::make_shared<WeightSet::Plan>();
   TRINE_RETURN_IF_ERROR(Planner(config, checkpoint, weights.get()).run());

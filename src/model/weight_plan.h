@@ -20,10 +20,10 @@ struct FloatItem {
   };
   Kind kind = Kind::kPlain;
   std::string name;
-  std::string second;    ///< kProduct
+  std::string second;  ///< kProduct
   int64_t count = 0;
-  int64_t taps = 1;      ///< kTaps
-  int64_t offset = 0;    ///< into the arena
+  int64_t taps = 1;    ///< kTaps
+  int64_t offset = 0;  ///< into the arena
   const float** target = nullptr;
 };
 

@@ -1,4 +1,5 @@
-// All weights of a model, bound by name and packed. Spec section 8 has the names; shapes are [out, in].
+// All weights of a model, bound by name and packed. Spec section 8 has the names; shapes are [out,
+// in].
 #pragma once
 
 #include <cstdint>
@@ -19,34 +20,34 @@ namespace trine::model {
 
 /// KDA (spec section 5): H heads of D channels, P = H * D, W taps.
 struct KdaWeights {
-  PackedLinear q_proj, k_proj, v_proj;        // [P, d]
-  PackedLinear f_a_proj;                      // [D, d]
-  PackedLinear f_b_proj;                      // [P, D], a part per head
-  PackedLinear b_proj;                        // [H, d]
-  PackedLinear g_proj;                        // [P, d], full-rank gate
-  PackedLinear g_a_proj;                      // [D, d], low-rank gate
-  PackedLinear g_b_proj;                      // [P, D], a part per head
-  PackedLinear o_proj;                        // [d, P]
-  const float* q_conv1d = nullptr;            // [W, P]
-  const float* k_conv1d = nullptr;            // [W, P]
-  const float* v_conv1d = nullptr;            // [W, P]
-  const float* a = nullptr;                   // [H], exp(A_log)
-  const float* dt_bias = nullptr;             // [P]
-  const float* o_norm = nullptr;              // [D]
+  PackedLinear q_proj, k_proj, v_proj;  // [P, d]
+  PackedLinear f_a_proj;                // [D, d]
+  PackedLinear f_b_proj;                // [P, D], a part per head
+  PackedLinear b_proj;                  // [H, d]
+  PackedLinear g_proj;                  // [P, d], full-rank gate
+  PackedLinear g_a_proj;                // [D, d], low-rank gate
+  PackedLinear g_b_proj;                // [P, D], a part per head
+  PackedLinear o_proj;                  // [d, P]
+  const float* q_conv1d = nullptr;      // [W, P]
+  const float* k_conv1d = nullptr;      // [W, P]
+  const float* v_conv1d = nullptr;      // [W, P]
+  const float* a = nullptr;             // [H], exp(A_log)
+  const float* dt_bias = nullptr;       // [P]
+  const float* o_norm = nullptr;        // [D]
 };
 
 /// Gated MLA (spec section 6): n heads, absorbed form.
 struct MlaWeights {
-  PackedLinear q_proj;                        // [n (dn + dr), d], without q-LoRA
-  PackedLinear q_a_proj;                      // [q_lora, d]
-  PackedLinear q_b_proj;                      // [n (dn + dr), q_lora], a part per head
-  PackedLinear kv_a_proj_with_mqa;            // [r + dr, d]
-  PackedLinear k_absorbed;                    // per head [r, dn]: kv_b_proj's key rows transposed
-  PackedLinear v_up;                          // per head [dv, r]: kv_b_proj's value rows
-  PackedLinear g_proj;                        // [n dv, d], empty without output gate
-  PackedLinear o_proj;                        // [d, n dv]
-  const float* q_a_layernorm = nullptr;       // [q_lora]
-  const float* kv_a_layernorm = nullptr;      // [r]
+  PackedLinear q_proj;                    // [n (dn + dr), d], without q-LoRA
+  PackedLinear q_a_proj;                  // [q_lora, d]
+  PackedLinear q_b_proj;                  // [n (dn + dr), q_lora], a part per head
+  PackedLinear kv_a_proj_with_mqa;        // [r + dr, d]
+  PackedLinear k_absorbed;                // per head [r, dn]: kv_b_proj's key rows transposed
+  PackedLinear v_up;                      // per head [dv, r]: kv_b_proj's value rows
+  PackedLinear g_proj;                    // [n dv, d], empty without output gate
+  PackedLinear o_proj;                    // [d, n dv]
+  const float* q_a_layernorm = nullptr;   // [q_lora]
+  const float* kv_a_layernorm = nullptr;  // [r]
 };
 
 /// gate, up [width, in]; down [out, width].
@@ -56,21 +57,22 @@ struct MlpWeights {
 
 /// LatentMoE (spec section 7).
 struct MoeWeights {
-  PackedLinear gate;                              // [E, d] or, over the latent, [E, lat]
-  const float* e_score_correction_bias = nullptr; // [E]
-  PackedLinear routed_expert_down_proj;           // [lat, d], empty without latent
-  const float* routed_expert_norm = nullptr;      // [lat] or null
-  PackedLinear routed_expert_up_proj;             // [d, lat]
-  std::vector<MlpWeights> experts;                // w1 = gate, w3 = up, w2 = down
-  MlpWeights shared_experts;                      // empty when there are none
+  PackedLinear gate;                               // [E, d] or, over the latent, [E, lat]
+  const float* e_score_correction_bias = nullptr;  // [E]
+  PackedLinear routed_expert_down_proj;            // [lat, d], empty without latent
+  const float* routed_expert_norm = nullptr;       // [lat] or null
+  PackedLinear routed_expert_up_proj;              // [d, lat]
+  std::vector<MlpWeights> experts;                 // w1 = gate, w3 = up, w2 = down
+  MlpWeights shared_experts;                       // empty when there are none
   bool router_reads_latent = false;
 };
 
 struct LayerWeights {
   const float* input_layernorm = nullptr;           // [d]
   const float* post_attention_layernorm = nullptr;  // [d]
-  const float* self_attention_res = nullptr;        // [d], norm weight * proj weight; null without attn-res
-  const float* mlp_res = nullptr;                   // [d]
+  const float* self_attention_res =
+      nullptr;                     // [d], norm weight * proj weight; null without attn-res
+  const float* mlp_res = nullptr;  // [d]
   std::variant<KdaWeights, MlaWeights> attention;
   std::variant<MlpWeights, MoeWeights> ffn;
 };
@@ -79,26 +81,26 @@ struct LayerWeights {
 struct EmbeddingTable {
   DType dtype = DType::kBf16;
   int64_t row_bytes = 0;
-  const uint8_t* data = nullptr;              // [V, d]
+  const uint8_t* data = nullptr;  // [V, d]
 };
 
 struct WeightSet {
   EmbeddingTable embed_tokens;
   std::vector<LayerWeights> layers;
-  const float* output_attn_res = nullptr;     // [d] or null
-  const float* norm = nullptr;                // [d]
-  PackedLinear lm_head;                       // [V, d]
-  bool needs_f32_rows = false;                ///< some weight (F32, F16) never takes bf16 inputs
-  int64_t bytes = 0;                          ///< of the arena
+  const float* output_attn_res = nullptr;  // [d] or null
+  const float* norm = nullptr;             // [d]
+  PackedLinear lm_head;                    // [V, d]
+  bool needs_f32_rows = false;             ///< some weight (F32, F16) never takes bf16 inputs
+  int64_t bytes = 0;                       ///< of the arena
 
   Buffer arena;
-  struct Plan;                                ///< what is still to be read
+  struct Plan;  ///< what is still to be read
   std::shared_ptr<Plan> plan;
 };
 
 /// Lays out every weight without reading one: shapes, formats, bytes; pointers stay null. With a
-/// checkpoint whose headers are there, the formats are those of its tensors; without one the release's
-/// (bf16, and MXFP4 experts in the K3 layout). Errors: kUnsupported, kNotFound.
+/// checkpoint whose headers are there, the formats are those of its tensors; without one the
+/// release's (bf16, and MXFP4 experts in the K3 layout). Errors: kUnsupported, kNotFound.
 Result<std::unique_ptr<WeightSet>> plan_weights(const checkpoint::ModelConfig& config,
                                                 const checkpoint::Checkpoint* checkpoint);
 

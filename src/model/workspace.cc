@@ -24,7 +24,9 @@ int64_t worker_bytes(const ModelConfig& config) {
 
 int64_t residual_count(const ModelConfig& config) {
   if (!config.attn_res_block_size) return 1;
-  return (config.num_hidden_layers + *config.attn_res_block_size - 1) / *config.attn_res_block_size + 1;
+  return (config.num_hidden_layers + *config.attn_res_block_size - 1) /
+             *config.attn_res_block_size +
+         1;
 }
 
 PassBuffers::PassBuffers(Carver& carver, const BufferShape& shape) {
@@ -55,11 +57,11 @@ int64_t Workspace::bytes(const BufferShape& shape) {
 Workspace::Workspace(const BufferShape& shape)
     : products_(MoeBuffers::jobs_max(shape.config) + 8), rows_(shape.rows) {}
 
-Result<std::unique_ptr<Workspace>> Workspace::create(const BufferShape& shape) {
-  std::unique_ptr<Workspace> workspace(new Workspace(shape));
-  TRINE_ASSIGN_OR_RETURN(workspace->block_, Buffer::allocate(bytes(shape)));
-  Carver carver(workspace->block_.data());
-  workspace->buffers_.emplace(carver, shape);
+Result<Workspace> Workspace::create(const BufferShape& shape) {
+  Workspace workspace(shape);
+  TRINE_ASSIGN_OR_RETURN(workspace.block_, Buffer::allocate(bytes(shape)));
+  Carver carver(workspace.block_.data());
+  workspace.buffers_.emplace(carver, shape);
   return workspace;
 }
 

@@ -1,9 +1,9 @@
-// All buffers of a forward pass in one block, allocated once. Its size is the closed form of a pass's
-// activation memory: attention and FFN buffers share their memory, as do the kinds of layers.
+// All buffers of a forward pass in one block, allocated once. Its size is the closed form of a
+// pass's activation memory: attention and FFN buffers share their memory, as do the kinds of
+// layers.
 #pragma once
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 
 #include "model/layers/kda.h"
@@ -15,12 +15,12 @@
 namespace trine::model {
 
 struct PassBuffers {
-  float* residuals;       ///< [blocks + 1][rows][d]: attention-residual blocks, then the running sum
-  Rows x;                 ///< [rows][d]: normed input of a sublayer
-  float* out;             ///< [rows][d]: output of a sublayer
-  int32_t* span_of_row;   ///< [rows]
-  int32_t* bad_layer;     ///< [rows]: first layer with a value that is not finite
-  std::byte* workers;     ///< [threads][worker_bytes]
+  float* residuals;      ///< [blocks + 1][rows][d]: attention-residual blocks, then the running sum
+  Rows x;                ///< [rows][d]: normed input of a sublayer
+  float* out;            ///< [rows][d]: output of a sublayer
+  int32_t* span_of_row;  ///< [rows]
+  int32_t* bad_layer;    ///< [rows]: first layer with a value that is not finite
+  std::byte* workers;    ///< [threads][worker_bytes]
   int64_t worker_bytes;
   std::optional<KdaBuffers> kda;
   std::optional<MlaBuffers> mla;
@@ -36,7 +36,7 @@ int64_t residual_count(const checkpoint::ModelConfig& config);
 class Workspace {
  public:
   static int64_t bytes(const BufferShape& shape);
-  static Result<std::unique_ptr<Workspace>> create(const BufferShape& shape);
+  static Result<Workspace> create(const BufferShape& shape);
 
   const PassBuffers& buffers() const { return *buffers_; }
   WorkerScratch scratch() const { return {buffers_->workers, buffers_->worker_bytes}; }

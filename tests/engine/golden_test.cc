@@ -1,9 +1,10 @@
-// Exact precision against the goldens: logits, layers, router picks, states and greedy continuations, on
-// every ISA level of this machine.
+// Exact precision against the goldens: logits, layers, router picks, states and greedy
+// continuations, on every ISA level of this machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "platform/cpu.h"
@@ -20,7 +21,7 @@ constexpr double kLogitTolerance = 2e-3;
 constexpr double kStateTolerance = 1e-4;
 
 double max_abs_difference(const std::vector<float>& a, const std::vector<float>& b) {
-  if (a.size() != b.size()) return INFINITY;
+  if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
   double worst = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
@@ -60,18 +61,22 @@ class Golden : public ::testing::TestWithParam<Isa> {
 TEST_P(Golden, LogitsOfEveryPositionAgree) {
   for (const GoldenCase& golden : goldens()) {
     const Model model = load(golden);
-    for (const auto& [key, ids] : {std::pair("short.logits", &golden.short_ids), {"long.logits", &golden.long_ids}}) {
+    for (const auto& [key, ids] :
+         {std::pair("short.logits", &golden.short_ids), {"long.logits", &golden.long_ids}}) {
       const GoldenArray* expected = golden.find(key);
       ASSERT_NE(expected, nullptr) << golden.name << " " << key;
       Sequence sequence = start(model);
       const Result<std::vector<float>> logits = sequence.prefill(*ids, {.all_logits = true});
       ASSERT_TRUE(logits.ok()) << logits.status().to_string();
-      EXPECT_LE(max_abs_difference(*logits, expected->floats), kLogitTolerance) << golden.name << " " << key;
+      EXPECT_LE(max_abs_difference(*logits, expected->floats), kLogitTolerance)
+          << golden.name << " " << key;
       const int64_t vocab = model.vocab_size();
       int64_t differ = 0;
       for (size_t t = 0; t < ids->size(); ++t) {
         const auto at = static_cast<int64_t>(t) * vocab;
-        differ += argmax(logits->data() + at, vocab) != argmax(expected->floats.data() + at, vocab) ? 1 : 0;
+        differ += argmax(logits->data() + at, vocab) != argmax(expected->floats.data() + at, vocab)
+                      ? 1
+                      : 0;
       }
       EXPECT_EQ(differ, 0) << golden.name << " " << key;
     }
@@ -84,12 +89,16 @@ TEST_P(Golden, LayersRouterPicksAndStatesAgree) {
     Sequence sequence = start(model);
     Trace trace;
     ASSERT_TRUE(sequence.prefill(golden.short_ids, {.trace = &trace}).ok());
-    EXPECT_LE(max_abs_difference(trace.layers, golden.find("short.layers")->floats), kLogitTolerance) << golden.name;
+    EXPECT_LE(max_abs_difference(trace.layers, golden.find("short.layers")->floats),
+              kLogitTolerance)
+        << golden.name;
     if (const GoldenArray* state = golden.find("short.kda_state"); state != nullptr) {
-      EXPECT_LE(max_abs_difference(sequence.kda_state(), state->floats), kStateTolerance) << golden.name;
+      EXPECT_LE(max_abs_difference(sequence.kda_state(), state->floats), kStateTolerance)
+          << golden.name;
     }
     if (const GoldenArray* rows = golden.find("short.mla_rows"); rows != nullptr) {
-      EXPECT_LE(max_abs_difference(sequence.mla_rows(), rows->floats), kStateTolerance) << golden.name;
+      EXPECT_LE(max_abs_difference(sequence.mla_rows(), rows->floats), kStateTolerance)
+          << golden.name;
     }
     const GoldenArray* picks = golden.find("short.router_ids");
     if (picks == nullptr) continue;
@@ -97,7 +106,8 @@ TEST_P(Golden, LayersRouterPicksAndStatesAgree) {
     ASSERT_EQ(trace.router_ids.size(), picks->integers.size()) << golden.name;
     for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(picks->integers.size()); i += k) {
       const std::set<int32_t> found(trace.router_ids.begin() + i, trace.router_ids.begin() + i + k);
-      const std::set<int32_t> expected(picks->integers.begin() + i, picks->integers.begin() + i + k);
+      const std::set<int32_t> expected(picks->integers.begin() + i,
+                                       picks->integers.begin() + i + k);
       EXPECT_EQ(found, expected) << golden.name << " pick " << i / k;
     }
   }
@@ -112,7 +122,8 @@ TEST_P(Golden, KdaStateAgreesWhereverThePromptStops) {
       const size_t n = std::stoul(key.substr(prefix.size()));
       Sequence sequence = start(model);
       ASSERT_TRUE(sequence.prefill(std::span(golden.long_ids).first(n)).ok());
-      EXPECT_LE(max_abs_difference(sequence.kda_state(), array.floats), kStateTolerance) << golden.name << " " << key;
+      EXPECT_LE(max_abs_difference(sequence.kda_state(), array.floats), kStateTolerance)
+          << golden.name << " " << key;
     }
   }
 }
@@ -122,7 +133,8 @@ TEST_P(Golden, GreedyContinuationsAreIdentical) {
     const Model model = load(golden);
     for (const testing::GoldenGreedy& greedy : golden.greedy) {
       // The scalar level takes half a minute for k3-nano's long prompts and would show nothing new.
-      if (GetParam() == Isa::kScalar && golden.name == "k3-nano" && greedy.name != "short") continue;
+      if (GetParam() == Isa::kScalar && golden.name == "k3-nano" && greedy.name != "short")
+        continue;
       Sequence sequence = start(model);
       Result<std::vector<float>> logits = sequence.prefill(greedy.prompt);
       ASSERT_TRUE(logits.ok()) << logits.status().to_string();
@@ -138,7 +150,9 @@ TEST_P(Golden, GreedyContinuationsAreIdentical) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryLevel, Golden, ::testing::ValuesIn(supported_isas()),
-                         [](const auto& param_info) { return std::string(isa_name(param_info.param)); });
+                         [](const auto& param_info) {
+                           return std::string(isa_name(param_info.param));
+                         });
 
 }  // namespace
 }  // namespace trine

@@ -40,14 +40,16 @@ TEST(Memory, NothingIsAllocatedPerToken) {
 
   const int64_t before = testing::heap_allocations();
   for (int t = 0; t < 300; ++t) {
-    if (!sequences[0].decode(t, &logits).ok() || !model->decode_batch(batch, ids, &all_logits).ok()) FAIL();
+    if (!sequences[0].decode(t, &logits).ok() || !model->decode_batch(batch, ids, &all_logits).ok())
+      FAIL();
   }
   EXPECT_EQ(testing::heap_allocations(), before);
 }
 
 /// The release's numbers (users.md row 70): bytes of latent cache per token, padding none.
 TEST(Memory, LatentBytesPerTokenAreThoseOfTheRelease) {
-  const json::Value k3 = testing::json_file(std::string(TRINE_SOURCE_DIR) + "/models/k3-nano/config.json");
+  const json::Value k3 =
+      testing::json_file(std::string(TRINE_SOURCE_DIR) + "/models/k3-nano/config.json");
   checkpoint::Findings findings;
   checkpoint::ModelConfig config = checkpoint::parse_config(k3, nullptr, "config.json", &findings);
   config.kv_lora_rank = 512;
@@ -64,8 +66,13 @@ TEST(Memory, LatentBytesPerTokenAreThoseOfTheRelease) {
 }
 
 engine::PlanRequest request_of(int64_t available) {
-  return {.precision = Precision::kFast, .bf16_inputs = true, .threads = 2, .context = 0, .sequences = 1,
-          .prefill_chunk = 512, .available_bytes = available};
+  return {.precision = Precision::kFast,
+          .bf16_inputs = true,
+          .threads = 2,
+          .context = 0,
+          .sequences = 1,
+          .prefill_chunk = 512,
+          .available_bytes = available};
 }
 
 TEST(Memory, TheDefaultContextIsAnEighthOfWhatIsLeft) {
@@ -76,11 +83,12 @@ TEST(Memory, TheDefaultContextIsAnEighthOfWhatIsLeft) {
   const int64_t available = int64_t{64} << 20;
   const engine::LoadPlan plan = engine::plan_memory(config, **weights, request_of(available));
   const MemoryPlan& memory = plan.memory;
-  const int64_t left = available - memory.weight_bytes - memory.state_bytes - memory.activation_bytes;
+  const int64_t left =
+      available - memory.weight_bytes - memory.state_bytes - memory.activation_bytes;
   EXPECT_LE(memory.latent_bytes, left / 8);
   EXPECT_GT(memory.latent_bytes, left / 8 - (int64_t{64} << 10));
-  EXPECT_EQ(memory.total_bytes,
-            memory.weight_bytes + memory.state_bytes + memory.latent_bytes + memory.activation_bytes);
+  EXPECT_EQ(memory.total_bytes, memory.weight_bytes + memory.state_bytes + memory.latent_bytes +
+                                    memory.activation_bytes);
   // Never less than 4096 tokens, never more than the config says.
   EXPECT_EQ(engine::plan_memory(config, **weights, request_of(0)).context, 4096);
   config.max_position_embeddings = 5000;
@@ -109,12 +117,15 @@ TEST(Memory, ActivationsGrowWithTheChunkAndTheChunkIsHalvedToFit) {
   const auto weights = model::plan_weights(config, nullptr);
   ASSERT_TRUE(weights.ok());
   const engine::PlanRequest request = request_of(int64_t{1} << 40);
-  const auto bytes = [&](int64_t rows) { return engine::activation_bytes(config, **weights, request, rows, 4096); };
+  const auto bytes = [&](int64_t rows) {
+    return engine::activation_bytes(config, **weights, request, rows, 4096);
+  };
   // Above the rows in flight of MLA all buffers are linear in the rows.
   EXPECT_EQ(bytes(512) - bytes(256), 2 * (bytes(256) - bytes(128)));
   config.hidden_size = 65536;
   EXPECT_LT(engine::plan_memory(config, **weights, request).prefill_chunk, 512);
-  EXPECT_LE(engine::plan_memory(config, **weights, request).memory.activation_bytes, engine::kActivationBytesMax);
+  EXPECT_LE(engine::plan_memory(config, **weights, request).memory.activation_bytes,
+            engine::kActivationBytesMax);
 }
 
 int64_t address_space_bytes() {

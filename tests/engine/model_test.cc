@@ -91,7 +91,9 @@ TEST_F(ModelTest, RefusesIdsOutsideTheVocabularyAndEmptyPrompts) {
   EXPECT_EQ(sequence.prefill({}).status().code(), Code::kInvalidArgument);
   for (const int32_t bad : {-1, 640, std::numeric_limits<int32_t>::max()}) {
     EXPECT_EQ(sequence.decode(bad).status().code(), Code::kInvalidArgument) << bad;
-    EXPECT_EQ(sequence.prefill(std::vector<int32_t>{1, bad}).status().code(), Code::kInvalidArgument) << bad;
+    EXPECT_EQ(sequence.prefill(std::vector<int32_t>{1, bad}).status().code(),
+              Code::kInvalidArgument)
+        << bad;
   }
   EXPECT_EQ(sequence.position(), 0);
 }
@@ -164,7 +166,9 @@ TEST_F(ModelTest, AScaleThatIsNanIsRefusedAtLoad) {
     return t.role == checkpoint::Role::kExpert ? testing::mxfp4() : testing::bf16();
   });
   builder.build();
-  builder.tensors().at("language_model.model.layers.1.block_sparse_moe.experts.3.w2.weight_scale").bytes[7] = '\xFF';
+  builder.tensors()
+      .at("language_model.model.layers.1.block_sparse_moe.experts.3.w2.weight_scale")
+      .bytes[7] = '\xFF';
   builder.write(folder_.path());
   const Status status = Model::load(folder_.path(), small_options()).status();
   EXPECT_EQ(status.code(), Code::kCorrupt);
@@ -207,7 +211,8 @@ TEST_F(ModelTest, ABatchMustNameDifferentSequencesOfThisModel) {
   EXPECT_EQ(model.decode_batch(twice, ids, &logits).code(), Code::kInvalidArgument);
   Sequence* const strangers[] = {&mine, &foreign};
   EXPECT_EQ(model.decode_batch(strangers, ids, &logits).code(), Code::kInvalidArgument);
-  EXPECT_EQ(model.decode_batch(std::span(twice).first(1), ids, &logits).code(), Code::kInvalidArgument);
+  EXPECT_EQ(model.decode_batch(std::span(twice).first(1), ids, &logits).code(),
+            Code::kInvalidArgument);
   EXPECT_EQ(mine.position(), 0);
 }
 

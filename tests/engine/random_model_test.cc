@@ -1,8 +1,10 @@
-// Random small checkpoints of every option of the family and every weight coding, against the fp64 reference.
+// Random small checkpoints of every option of the family and every weight coding, against the fp64
+// reference.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <string>
 
@@ -25,7 +27,9 @@ int64_t one_of(TestRandom& random, std::initializer_list<int64_t> values) {
   return *(values.begin() + random.below(static_cast<int>(values.size())));
 }
 
-json::Value number_or_null(bool present, int64_t value) { return present ? json::Value(value) : json::Value(); }
+json::Value number_or_null(bool present, int64_t value) {
+  return present ? json::Value(value) : json::Value();
+}
 
 /// Any option of the family; dimensions that are no multiples of anything included.
 json::Value random_config(TestRandom& random) {
@@ -71,7 +75,8 @@ json::Value random_config(TestRandom& random) {
   text.set("num_experts_per_token", std::min(one_of(random, {1, 2, 3}), experts / groups * kept));
   text.set("num_shared_experts", one_of(random, {0, 1, 2}));
   text.set("moe_intermediate_size", one_of(random, {24, 32, 96}));
-  text.set("routed_expert_hidden_size", number_or_null(random.below(2) == 0, one_of(random, {32, 64})));
+  text.set("routed_expert_hidden_size",
+           number_or_null(random.below(2) == 0, one_of(random, {32, 64})));
   text.set("latent_moe_use_norm", random.below(2) == 0);
   text.set("moe_router_activation_func", random.below(2) == 0 ? "sigmoid" : "softmax");
   text.set("moe_renormalize", random.below(2) == 0);
@@ -79,7 +84,8 @@ json::Value random_config(TestRandom& random) {
   const bool situ = random.below(2) == 0;
   text.set("hidden_act", situ ? "situ" : "silu");
   text.set("activation_situ_linear_beta", number_or_null(random.below(2) == 0, 2));
-  text.set("attn_res_block_size", number_or_null(random.below(2) == 0, one_of(random, {1, 2, 3, 7})));
+  text.set("attn_res_block_size",
+           number_or_null(random.below(2) == 0, one_of(random, {1, 2, 3, 7})));
   config.set("text_config", text);
   return config;
 }
@@ -87,7 +93,8 @@ json::Value random_config(TestRandom& random) {
 /// A coding that fits the module's inputs; the embedding and the router stay plain.
 ModuleCoding random_coding(TestRandom& random, const ExpectedTensor& tensor) {
   const int64_t in = tensor.shape[1];
-  const bool plain = tensor.role != Role::kLinear && tensor.role != Role::kExpert && tensor.role != Role::kLmHead;
+  const bool plain =
+      tensor.role != Role::kLinear && tensor.role != Role::kExpert && tensor.role != Role::kLmHead;
   if (plain || random.below(3) == 0) {
     constexpr DType kPlain[] = {DType::kBf16, DType::kF16, DType::kF32};
     return testing::plain(kPlain[random.below(3)]);
@@ -98,20 +105,20 @@ ModuleCoding random_coding(TestRandom& random, const ExpectedTensor& tensor) {
   reordered.g_idx = true;
   ModuleCoding one_scale = testing::fp8();
   one_scale.per_tensor = true;
-  const ModuleCoding any[] = {testing::fp8(),  testing::fp8_blocks(), one_scale, testing::int8(), testing::int4(0),
-                              testing::int8_packed(0)};
-  const ModuleCoding by32[] = {testing::mxfp4(), testing::mxfp8(), testing::int4(32), testing::int8_packed(32),
-                               asymmetric, reordered, testing::nvfp4()};
+  const ModuleCoding any[] = {testing::fp8(),  testing::fp8_blocks(), one_scale,
+                              testing::int8(), testing::int4(0),      testing::int8_packed(0)};
+  const ModuleCoding by32[] = {testing::mxfp4(),         testing::mxfp8(), testing::int4(32),
+                               testing::int8_packed(32), asymmetric,       reordered,
+                               testing::nvfp4()};
   if (in % 32 == 0 && random.below(3) != 0) return by32[random.below(7)];
   if (in % 16 == 0 && random.below(3) == 0) return testing::nvfp4();
   if (in % 8 != 0) return any[random.below(4)];
   return any[random.below(6)];
 }
 
-
 double relative_difference(const std::vector<float>& found, const std::vector<double>& expected) {
   EXPECT_EQ(found.size(), expected.size());
-  if (found.size() != expected.size()) return INFINITY;
+  if (found.size() != expected.size()) return std::numeric_limits<double>::infinity();
   double error = 0;
   double size = 1e-12;
   for (size_t i = 0; i < found.size(); ++i) {
@@ -127,7 +134,8 @@ std::vector<int32_t> random_ids(TestRandom& random, int64_t count) {
   return ids;
 }
 
-/// Runs the checkpoint on one level, prompt in two pieces, and compares everything with the reference.
+/// Runs the checkpoint on one level, prompt in two pieces, and compares everything with the
+/// reference.
 void expect_agreement(const std::string& folder, Isa isa, const std::vector<int32_t>& ids,
                       const testing::ReferenceOutput& reference) {
   LoadOptions options;
@@ -163,7 +171,8 @@ TEST(RandomModel, EveryOptionAndCodingAgreesWithTheReference) {
     builder.write(folder.path(), 1 + random.below(3));
     const std::vector<int32_t> ids = random_ids(random, 1 + random.below(80));
     const auto reference = testing::reference_forward(
-        builder.parsed_config(), [&](const std::string& name) -> const std::vector<float>& { return builder.values(name); },
+        builder.parsed_config(),
+        [&](const std::string& name) -> const std::vector<float>& { return builder.values(name); },
         ids);
     if (reference.router_margin < 1e-6) continue;  // rounding may pick either
     ++compared;
@@ -184,7 +193,8 @@ TEST(RandomModel, ARouterWhoseWeightIsAsWideAsTheLatentReadsTheLatent) {
     if (name.size() < 28 || name.substr(name.size() - 28) != kSuffix) continue;
     std::vector<float> values(static_cast<size_t>(config.num_experts * config.expert_width()));
     for (float& v : values) v = 0.25f * static_cast<float>(random.below(17) - 8);
-    tensor = testing::float_tensor(DType::kBf16, {config.num_experts, config.expert_width()}, values);
+    tensor =
+        testing::float_tensor(DType::kBf16, {config.num_experts, config.expert_width()}, values);
     routers[name.substr(0, name.size() - 7)] = values;
   }
   ASSERT_EQ(routers.size(), 3u);
@@ -210,7 +220,8 @@ TEST(RandomModel, AFlatKimiLinearConfigAgreesWithTheReference) {
   TestRandom random(3);
   const std::vector<int32_t> ids = random_ids(random, 130);
   const auto reference = testing::reference_forward(
-      builder.parsed_config(), [&](const std::string& name) -> const std::vector<float>& { return builder.values(name); },
+      builder.parsed_config(),
+      [&](const std::string& name) -> const std::vector<float>& { return builder.values(name); },
       ids);
   for (const Isa isa : supported_isas()) expect_agreement(folder.path(), isa, ids, reference);
 }

@@ -1,5 +1,6 @@
-// The promise of docs/design/numerics.md: the same bits whatever the threads, the prefill chunk, the batch, and
-// whether a token came by prefill or by decode. On a model wide enough that threads really split the work.
+// The promise of docs/design/numerics.md: the same bits whatever the threads, the prefill chunk,
+// the batch, and whether a token came by prefill or by decode. On a model wide enough that threads
+// really split the work.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -86,7 +87,8 @@ struct Setting {
 };
 
 std::string setting_name(const ::testing::TestParamInfo<Setting>& setting) {
-  return std::string(isa_name(setting.param.isa)) + (setting.param.precision == Precision::kExact ? "_exact" : "_fast");
+  return std::string(isa_name(setting.param.isa)) +
+         (setting.param.precision == Precision::kExact ? "_exact" : "_fast");
 }
 
 class SameBits : public ::testing::TestWithParam<Setting> {
@@ -100,7 +102,8 @@ class SameBits : public ::testing::TestWithParam<Setting> {
     options.prefill_chunk = chunk;
     options.context = 2048;
     options.sequences = 5;
-    Result<Model> model = Model::load(checkpoint_folder(wide && GetParam().isa != Isa::kScalar), options);
+    Result<Model> model =
+        Model::load(checkpoint_folder(wide && GetParam().isa != Isa::kScalar), options);
     EXPECT_TRUE(model.ok()) << model.status().to_string();
     if (!model.ok()) std::abort();
     return std::move(*model);
@@ -124,17 +127,19 @@ class SameBits : public ::testing::TestWithParam<Setting> {
   }
 };
 
-void expect_same_bits(std::span<const float> found, std::span<const float> expected, const std::string& what) {
+void expect_same_bits(std::span<const float> found, std::span<const float> expected,
+                      const std::string& what) {
   ASSERT_EQ(found.size(), expected.size()) << what;
   for (size_t i = 0; i < found.size(); ++i) {
     if (std::memcmp(&found[i], &expected[i], sizeof(float)) == 0) continue;
-    FAIL() << what << ": value " << i % kVocab << " of row " << i / kVocab << " is " << found[i] << ", expected "
-           << expected[i];
+    FAIL() << what << ": value " << i % kVocab << " of row " << i / kVocab << " is " << found[i]
+           << ", expected " << expected[i];
   }
 }
 
 std::span<const float> row(const std::vector<float>& logits, int64_t index) {
-  return std::span(logits).subspan(static_cast<size_t>(index * kVocab), static_cast<size_t>(kVocab));
+  return std::span(logits).subspan(static_cast<size_t>(index * kVocab),
+                                   static_cast<size_t>(kVocab));
 }
 
 TEST_P(SameBits, ForEveryThreadCountAndPrefillChunk) {
@@ -173,7 +178,8 @@ TEST_P(SameBits, ForPrefillAndDecode) {
   for (size_t size = 1; done < ids.size(); size = size * 2 + 1) {
     const size_t count = std::min(size, ids.size() - done);
     const std::vector<float> part = all_logits(pieces, std::span(ids).subspan(done, count));
-    expect_same_bits(part, std::span(expected).subspan(done * kVocab, count * kVocab), "from " + std::to_string(done));
+    expect_same_bits(part, std::span(expected).subspan(done * kVocab, count * kVocab),
+                     "from " + std::to_string(done));
     done += count;
   }
 }

@@ -1,4 +1,5 @@
-// The sampler: deterministic, faithful to the distribution, and each filter does what its name says.
+// The sampler: deterministic, faithful to the distribution, and each filter does what its name
+// says.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +12,8 @@ namespace {
 
 const std::vector<float> kLogits{1.0f, 3.0f, 2.0f, 3.0f, -5.0f};
 
-std::map<int32_t, int> counts(SamplingOptions options, const std::vector<float>& logits, int draws) {
+std::map<int32_t, int> counts(SamplingOptions options, const std::vector<float>& logits,
+                              int draws) {
   Sampler sampler(options);
   std::map<int32_t, int> seen;
   for (int i = 0; i < draws; ++i) ++seen[sampler.sample(logits)];
@@ -46,7 +48,8 @@ TEST(Sampler, FrequenciesFollowTheSoftmaxAtTheTemperature) {
     for (size_t i = 0; i < kLogits.size(); ++i) {
       const double p = std::exp(static_cast<double>(kLogits[i] / temperature)) / total;
       const double deviation = std::sqrt(p * (1 - p) * kDraws);
-      EXPECT_NEAR(seen[static_cast<int32_t>(i)], p * kDraws, 5 * deviation + 1) << "temperature " << temperature;
+      EXPECT_NEAR(seen[static_cast<int32_t>(i)], p * kDraws, 5 * deviation + 1)
+          << "temperature " << temperature;
     }
   }
 }

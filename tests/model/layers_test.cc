@@ -1,4 +1,5 @@
-// Parts of layers that have rules of their own: the router's choice and the cuts of the latent cache.
+// Parts of layers that have rules of their own: the router's choice and the cuts of the latent
+// cache.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +18,8 @@ struct Picked {
   std::vector<float> weights;
 };
 
-Picked pick(const checkpoint::ModelConfig& config, const std::vector<float>& logits, const std::vector<float>& bias) {
+Picked pick(const checkpoint::ModelConfig& config, const std::vector<float>& logits,
+            const std::vector<float>& bias) {
   std::vector<float> scores(logits.size());
   std::vector<float> choice(logits.size());
   std::vector<float> groups(static_cast<size_t>(config.num_expert_group));
@@ -38,7 +40,8 @@ checkpoint::ModelConfig router_config(int64_t experts, int64_t k) {
 
 TEST(Router, TiesGoToTheLowerIndex) {
   const std::vector<float> logits{0, 1, 1, 1, 0, 1};
-  EXPECT_EQ(pick(router_config(6, 2), logits, std::vector<float>(6)).ids, (std::vector<int32_t>{1, 2}));
+  EXPECT_EQ(pick(router_config(6, 2), logits, std::vector<float>(6)).ids,
+            (std::vector<int32_t>{1, 2}));
 }
 
 TEST(Router, TheBiasChoosesButDoesNotWeigh) {
@@ -70,7 +73,8 @@ TEST(Router, NanNeverLeadsOutOfBounds) {
   for (const int64_t groups : {1, 3}) {
     config.num_expert_group = groups;
     config.topk_group = groups == 1 ? 1 : 2;
-    for (const std::vector<float>& logits : {std::vector<float>(6, nan), {nan, 1, nan, 2, nan, nan}}) {
+    for (const std::vector<float>& logits :
+         {std::vector<float>(6, nan), {nan, 1, nan, 2, nan, nan}}) {
       const Picked picked = pick(config, logits, std::vector<float>(6));
       EXPECT_EQ(std::set<int32_t>(picked.ids.begin(), picked.ids.end()).size(), 3u);
       for (const int32_t id : picked.ids) EXPECT_TRUE(id >= 0 && id < 6) << id;

@@ -56,11 +56,13 @@ class Packing : public ::testing::TestWithParam<CodingCase> {};
 
 /// Element [o, i] of a view against the row-major source.
 void expect_weights(const PackedView& view, const std::vector<float>& values, int64_t in,
-                    const std::function<size_t(int64_t o, int64_t i)>& source, const std::string& what) {
+                    const std::function<size_t(int64_t o, int64_t i)>& source,
+                    const std::string& what) {
   ASSERT_GT(in, 0);
   for (int64_t o = 0; o < view.n; ++o) {
     for (int64_t i = 0; i < view.k; ++i) {
-      ASSERT_EQ(kernels::unpack_weight(view, o, i), values[source(o, i)]) << what << " [" << o << ", " << i << "]";
+      ASSERT_EQ(kernels::unpack_weight(view, o, i), values[source(o, i)])
+          << what << " [" << o << ", " << i << "]";
     }
   }
 }
@@ -68,7 +70,8 @@ void expect_weights(const PackedView& view, const std::vector<float>& values, in
 TEST_P(Packing, EveryWeightIsTheValueOfTheCheckpoint) {
   CheckpointBuilder builder(trine::testing::small_k3_config(), 17);
   builder.choose([](const ExpectedTensor& t) {
-    const bool packed = t.role == checkpoint::Role::kExpert || t.name.find("v_proj") != std::string::npos;
+    const bool packed =
+        t.role == checkpoint::Role::kExpert || t.name.find("v_proj") != std::string::npos;
     return packed ? GetParam().coding : trine::testing::bf16();
   });
   builder.build();
@@ -91,12 +94,16 @@ TEST_P(Packing, EveryWeightIsTheValueOfTheCheckpoint) {
   for (size_t e = 0; e < moe.experts.size(); ++e) {
     const std::string expert = prefix + "block_sparse_moe.experts." + std::to_string(e) + ".";
     EXPECT_EQ(moe.experts[e].gate_proj.view.format, GetParam().format);
-    expect_weights(moe.experts[e].gate_proj.view, builder.values(expert + "w1"), 64, plain(64), expert + "w1");
-    expect_weights(moe.experts[e].up_proj.view, builder.values(expert + "w3"), 64, plain(64), expert + "w3");
-    expect_weights(moe.experts[e].down_proj.view, builder.values(expert + "w2"), 96, plain(96), expert + "w2");
+    expect_weights(moe.experts[e].gate_proj.view, builder.values(expert + "w1"), 64, plain(64),
+                   expert + "w1");
+    expect_weights(moe.experts[e].up_proj.view, builder.values(expert + "w3"), 64, plain(64),
+                   expert + "w3");
+    expect_weights(moe.experts[e].down_proj.view, builder.values(expert + "w2"), 96, plain(96),
+                   expert + "w2");
   }
   const auto& kda = std::get<KdaWeights>((*weights)->layers[1].attention);
-  expect_weights(kda.v_proj.view, builder.values(prefix + "self_attn.v_proj"), 96, plain(96), "v_proj");
+  expect_weights(kda.v_proj.view, builder.values(prefix + "self_attn.v_proj"), 96, plain(96),
+                 "v_proj");
 }
 
 TEST(PackedLinear, HeadsArePartsOfTheirOwn) {
@@ -111,14 +118,22 @@ TEST(PackedLinear, HeadsArePartsOfTheirOwn) {
   ThreadPool pool({.threads = 2});
   ASSERT_TRUE(load_weights(*checkpoint, pool, {}, weights->get()).ok());
   const auto& mla = std::get<MlaWeights>((*weights)->layers[2].attention);
-  const std::vector<float>& kv_b = builder.values("language_model.model.layers.2.self_attn.kv_b_proj");
-  const std::vector<float>& q_b = builder.values("language_model.model.layers.2.self_attn.q_b_proj");
+  const std::vector<float>& kv_b =
+      builder.values("language_model.model.layers.2.self_attn.kv_b_proj");
+  const std::vector<float>& q_b =
+      builder.values("language_model.model.layers.2.self_attn.q_b_proj");
   constexpr int64_t kNope = 16, kValue = 16, kRank = 32, kQuery = 24, kLora = 24;
   for (int64_t head = 0; head < 2; ++head) {
     const int64_t first = head * (kNope + kValue);
-    const auto key = [&](int64_t o, int64_t i) { return static_cast<size_t>((first + i) * kRank + o); };
-    const auto value = [&](int64_t o, int64_t i) { return static_cast<size_t>((first + kNope + o) * kRank + i); };
-    const auto query = [&](int64_t o, int64_t i) { return static_cast<size_t>((head * kQuery + o) * kLora + i); };
+    const auto key = [&](int64_t o, int64_t i) {
+      return static_cast<size_t>((first + i) * kRank + o);
+    };
+    const auto value = [&](int64_t o, int64_t i) {
+      return static_cast<size_t>((first + kNope + o) * kRank + i);
+    };
+    const auto query = [&](int64_t o, int64_t i) {
+      return static_cast<size_t>((head * kQuery + o) * kLora + i);
+    };
     EXPECT_EQ(mla.k_absorbed.part(head).n, kRank);
     EXPECT_EQ(mla.q_b_proj.part(head).n, kQuery);
     expect_weights(mla.k_absorbed.part(head), kv_b, kNope, key, "keys");
@@ -128,7 +143,8 @@ TEST(PackedLinear, HeadsArePartsOfTheirOwn) {
 }
 
 TEST(PackedLinear, APlanWithoutFilesHasTheBytesOfTheReleaseFormats) {
-  const checkpoint::ModelConfig config = CheckpointBuilder(trine::testing::small_k3_config()).parsed_config();
+  const checkpoint::ModelConfig config =
+      CheckpointBuilder(trine::testing::small_k3_config()).parsed_config();
   const auto weights = plan_weights(config, nullptr);
   ASSERT_TRUE(weights.ok()) << weights.status().to_string();
   const auto& moe = std::get<MoeWeights>((*weights)->layers[1].ffn);

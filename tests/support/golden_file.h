@@ -1,5 +1,5 @@
-// Golden cases (tests/golden/README.md): ids and greedy continuations from JSON, arrays from safetensors.
-// A reader of its own, so that it cannot share a mistake with the library's.
+// Golden cases (tests/golden/README.md): ids and greedy continuations from JSON, arrays from
+// safetensors. A reader of its own, so that it cannot share a mistake with the library's.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -69,7 +69,8 @@ inline std::map<std::string, GoldenArray> golden_arrays(const std::string& path)
   uint64_t header_bytes = 0;
   if (bytes.size() < 8) return arrays;
   std::memcpy(&header_bytes, bytes.data(), 8);
-  const Result<json::Value> header = json::parse(std::string_view(bytes).substr(8, header_bytes), path);
+  const Result<json::Value> header =
+      json::parse(std::string_view(bytes).substr(8, header_bytes), path);
   EXPECT_TRUE(header.ok()) << path;
   if (!header.ok()) return arrays;
   for (const auto& [name, entry] : header->as_object()) {
@@ -95,7 +96,8 @@ inline std::map<std::string, GoldenArray> golden_arrays(const std::string& path)
 }
 
 /// `key` is "short", "long", "long[:65]", or a name in `prompts`.
-inline std::vector<int32_t> golden_prompt(const GoldenCase& golden, const json::Value* prompts, const std::string& key) {
+inline std::vector<int32_t> golden_prompt(const GoldenCase& golden, const json::Value* prompts,
+                                          const std::string& key) {
   if (prompts != nullptr && prompts->find(key) != nullptr) return ids_of(prompts->find(key));
   if (key == "short") return golden.short_ids;
   if (key == "long") return golden.long_ids;
@@ -107,8 +109,8 @@ inline std::vector<int32_t> golden_prompt(const GoldenCase& golden, const json::
   return {};
 }
 
-inline GoldenCase read_golden(const std::string& name, const std::string& json_path, const std::string& arrays_path,
-                              const std::string& folder) {
+inline GoldenCase read_golden(const std::string& name, const std::string& json_path,
+                              const std::string& arrays_path, const std::string& folder) {
   GoldenCase golden;
   golden.name = name;
   golden.folder = folder;
@@ -117,7 +119,8 @@ inline GoldenCase read_golden(const std::string& name, const std::string& json_p
   golden.short_ids = ids_of(root.find("short_ids"));
   for (const auto& [key, entry] : root.find("greedy")->as_object()) {
     const json::Value* tokens = entry.is_array() ? &entry : entry.find("tokens");
-    golden.greedy.push_back({key, golden_prompt(golden, root.find("prompts"), key), ids_of(tokens)});
+    golden.greedy.push_back(
+        {key, golden_prompt(golden, root.find("prompts"), key), ids_of(tokens)});
   }
   golden.arrays = golden_arrays(arrays_path);
   return golden;
@@ -130,15 +133,17 @@ inline std::vector<GoldenCase> all_goldens() {
   std::vector<GoldenCase> cases;
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(root)) {
-    if (std::filesystem::exists(entry.path() / "golden.json")) names.push_back(entry.path().filename().string());
+    if (std::filesystem::exists(entry.path() / "golden.json"))
+      names.push_back(entry.path().filename().string());
   }
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
     const std::string folder = root + name + "/";
-    cases.push_back(read_golden(name, folder + "golden.json", folder + "golden.safetensors", folder + "model"));
+    cases.push_back(
+        read_golden(name, folder + "golden.json", folder + "golden.safetensors", folder + "model"));
   }
-  cases.push_back(read_golden("k3-nano", root + "k3-nano.golden.json", root + "k3-nano.golden.safetensors",
-                              source + "/models/k3-nano"));
+  cases.push_back(read_golden("k3-nano", root + "k3-nano.golden.json",
+                              root + "k3-nano.golden.safetensors", source + "/models/k3-nano"));
   return cases;
 }
 

@@ -20,7 +20,8 @@ double softplus(double x) { return x > 30 ? x : std::log1p(std::exp(x)); }
 
 class Reference {
  public:
-  Reference(const ModelConfig& config, const WeightLookup& weights) : c_(config), weights_(weights) {}
+  Reference(const ModelConfig& config, const WeightLookup& weights)
+      : c_(config), weights_(weights) {}
 
   ReferenceOutput run(const std::vector<int32_t>& ids) {
     const std::string prefix = c_.tensor_prefix();
@@ -36,7 +37,8 @@ class Reference {
       for (const Row& row : p) out_.layers.insert(out_.layers.end(), row.begin(), row.end());
     }
     if (c_.attn_res_block_size) p = mix(prefix + "model.output_attn_res", blocks, p);
-    for (const Row& row : linear(prefix + "lm_head", norm(prefix + "model.norm.weight", p, c_.rms_norm_eps))) {
+    for (const Row& row :
+         linear(prefix + "lm_head", norm(prefix + "model.norm.weight", p, c_.rms_norm_eps))) {
       out_.logits.insert(out_.logits.end(), row.begin(), row.end());
     }
     return out_;
@@ -115,7 +117,8 @@ class Reference {
 
   void layer(const std::string& name, int64_t l, Rows* p, std::vector<Rows>* blocks) {
     const bool residual_blocks = c_.attn_res_block_size.has_value();
-    Rows x = residual_blocks && !blocks->empty() ? mix(name + "self_attention_res", *blocks, *p) : *p;
+    Rows x =
+        residual_blocks && !blocks->empty() ? mix(name + "self_attention_res", *blocks, *p) : *p;
     const bool start = residual_blocks && l % *c_.attn_res_block_size == 0;
     if (start) blocks->push_back(*p);
     x = norm(name + "input_layernorm.weight", x, c_.rms_norm_eps);
@@ -146,7 +149,8 @@ class Reference {
     return h;
   }
 
-  Rows gated(const std::string& gate, const std::string& up, const std::string& down, const Rows& x) const {
+  Rows gated(const std::string& gate, const std::string& up, const std::string& down,
+             const Rows& x) const {
     const Rows g = linear(gate, x);
     const Rows u = linear(up, x);
     Rows h;
@@ -186,23 +190,25 @@ class Reference {
     const Rows v = conv(name + "v_conv1d.weight", linear(name + "v_proj", x));
     const Rows z = linear(name + "f_b_proj", linear(name + "f_a_proj", x));
     const Rows b = linear(name + "b_proj", x);
-    const Rows gate = c_.use_full_rank_gate ? linear(name + "g_proj", x)
-                                            : linear(name + "g_b_proj", linear(name + "g_a_proj", x));
+    const Rows gate = c_.use_full_rank_gate
+                          ? linear(name + "g_proj", x)
+                          : linear(name + "g_b_proj", linear(name + "g_a_proj", x));
     Rows o(x.size(), Row(heads * dim));
     for (size_t h = 0; h < heads; ++h) kda_head(name, h, q, k, v, z, b, gate, &o);
     return linear(name + "o_proj", o);
   }
 
   static Row unit(const Row& row, size_t begin, size_t n, double scale) {
-    Row x(row.begin() + static_cast<std::ptrdiff_t>(begin), row.begin() + static_cast<std::ptrdiff_t>(begin + n));
+    Row x(row.begin() + static_cast<std::ptrdiff_t>(begin),
+          row.begin() + static_cast<std::ptrdiff_t>(begin + n));
     double squares = 0;
     for (const double value : x) squares += value * value;
     for (double& value : x) value *= scale / std::sqrt(squares + 1e-6);
     return x;
   }
 
-  void kda_head(const std::string& name, size_t h, const Rows& q_rows, const Rows& k_rows, const Rows& v,
-                const Rows& z, const Rows& b, const Rows& gate, Rows* out) {
+  void kda_head(const std::string& name, size_t h, const Rows& q_rows, const Rows& k_rows,
+                const Rows& v, const Rows& z, const Rows& b, const Rows& gate, Rows* out) {
     const auto dim = static_cast<size_t>(c_.kda_head_dim);
     const double a = std::exp(static_cast<double>(weights_(name + "A_log")[h]));
     const std::vector<float>& dt_bias = weights_(name + "dt_bias");
@@ -214,8 +220,9 @@ class Reference {
       const double beta = sigmoid(b[t][h]);
       for (size_t i = 0; i < dim; ++i) {
         const double zi = z[t][at + i] + static_cast<double>(dt_bias[at + i]);
-        const double g = c_.gate_lower_bound ? static_cast<double>(*c_.gate_lower_bound) * sigmoid(a * zi)
-                                             : -a * softplus(zi);
+        const double g = c_.gate_lower_bound
+                             ? static_cast<double>(*c_.gate_lower_bound) * sigmoid(a * zi)
+                             : -a * softplus(zi);
         for (double& value : s[i]) value *= std::exp(g);
       }
       Row o(dim);
@@ -238,9 +245,10 @@ class Reference {
     const auto rope = static_cast<size_t>(c_.qk_rope_head_dim);
     const auto value = static_cast<size_t>(c_.v_head_dim);
     const auto rank = static_cast<size_t>(c_.kv_lora_rank);
-    const Rows q = c_.q_lora_rank ? linear(name + "q_b_proj", norm(name + "q_a_layernorm.weight",
-                                                                   linear(name + "q_a_proj", x), 1e-6f))
-                                  : linear(name + "q_proj", x);
+    const Rows q = c_.q_lora_rank
+                       ? linear(name + "q_b_proj", norm(name + "q_a_layernorm.weight",
+                                                        linear(name + "q_a_proj", x), 1e-6f))
+                       : linear(name + "q_proj", x);
     Rows latent;
     Rows rope_keys;
     for (const Row& row : linear(name + "kv_a_proj_with_mqa", x)) {
@@ -291,7 +299,8 @@ class Reference {
         for (size_t i = 0; i < total.size(); ++i) total[i] += weight * result[i];
       }
       if (latent && c_.latent_moe_use_norm) {
-        total = norm_row(weights_(name + "routed_expert_norm.weight"), total, static_cast<double>(c_.rms_norm_eps));
+        total = norm_row(weights_(name + "routed_expert_norm.weight"), total,
+                         static_cast<double>(c_.rms_norm_eps));
       }
       y.push_back(std::move(total));
     }
@@ -317,7 +326,8 @@ class Reference {
     });
     const auto k = static_cast<size_t>(c_.num_experts_per_token);
     if (k < order.size()) {
-      const double gap = choice[static_cast<size_t>(order[k - 1])] - choice[static_cast<size_t>(order[k])];
+      const double gap =
+          choice[static_cast<size_t>(order[k - 1])] - choice[static_cast<size_t>(order[k])];
       if (!std::isnan(gap)) out_.router_margin = std::min(out_.router_margin, gap);
     }
     order.resize(k);
@@ -348,7 +358,8 @@ class Reference {
     }
     std::vector<size_t> order(groups);
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return score[a] > score[b]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return score[a] > score[b]; });
     out_.router_margin = std::min(out_.router_margin, score[order[keep - 1]] - score[order[keep]]);
     for (size_t i = keep; i < groups; ++i) {
       std::fill_n(choice->begin() + static_cast<std::ptrdiff_t>(order[i] * size), size,

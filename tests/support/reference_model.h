@@ -1,5 +1,5 @@
-// The model in fp64, straight from the spec: recurrences step by step, MLA without absorption, experts one by
-// one. Slow and plain; what random checkpoints are compared with.
+// The model in fp64, straight from the spec: recurrences step by step, MLA without absorption,
+// experts one by one. Slow and plain; what random checkpoints are compared with.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ struct ReferenceOutput {
   std::vector<int32_t> router_ids;  ///< [moe layers][T][k], ascending
   std::vector<double> kda_state;    ///< [kda layers][H][D][D] after the last token
   std::vector<double> mla_rows;     ///< [mla layers][T][r + dr]
-  double router_margin = 1e9;       ///< smallest gap between a picked expert and the best one left out
+  double router_margin = 1e9;  ///< smallest gap between a picked expert and the best one left out
 };
 
-ReferenceOutput reference_forward(const checkpoint::ModelConfig& config, const WeightLookup& weights,
-                                  const std::vector<int32_t>& ids);
+ReferenceOutput reference_forward(const checkpoint::ModelConfig& config,
+                                  const WeightLookup& weights, const std::vector<int32_t>& ids);
 
 }  // namespace trine::testing

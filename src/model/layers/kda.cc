@@ -1,5 +1,5 @@
-// KDA (spec section 5): projections of all rows; then every head of every span on its own: convolution,
-// norms, gates, recurrence, gated norm; then the output projection.
+// KDA (spec section 5): projections of all rows; then every head of every span on its own:
+// convolution, norms, gates, recurrence, gated norm; then the output projection.
 #include "model/layers/kda.h"
 
 #include <algorithm>
@@ -20,18 +20,28 @@ struct HeadScratch {
   float *q, *k, *v, *g, *gate, *o, *beta;
 
   HeadScratch(Carver& carver, int64_t head_dim) {
-    for (float** block : {&q, &k, &v, &g, &gate, &o}) *block = carver.take<float>(kBlockRows * head_dim);
+    for (float** block : {&q, &k, &v, &g, &gate, &o})
+      *block = carver.take<float>(kBlockRows * head_dim);
     beta = carver.take<float>(kBlockRows);
   }
 };
 
 class HeadTask {
  public:
-  HeadTask(const Pass& pass, const KdaWeights& w, int64_t index, const KdaBuffers& buffers, int64_t task, int worker)
-      : context_(pass.context), table_(pass.context.table), w_(w), buffers_(buffers), config_(pass.context.config),
+  HeadTask(const Pass& pass, const KdaWeights& w, int64_t index, const KdaBuffers& buffers,
+           int64_t task, int worker)
+      : context_(pass.context),
+        table_(pass.context.table),
+        w_(w),
+        buffers_(buffers),
+        config_(pass.context.config),
         span_(pass.batch.spans[static_cast<size_t>(task / config_.kda_num_heads)]),
-        head_(task % config_.kda_num_heads), dim_(config_.kda_head_dim), width_(config_.kda_num_heads * dim_),
-        channel_(head_ * dim_), state_(span_.sequence->kda_head(index, head_)), index_(index),
+        head_(task % config_.kda_num_heads),
+        dim_(config_.kda_head_dim),
+        width_(config_.kda_num_heads * dim_),
+        channel_(head_ * dim_),
+        state_(span_.sequence->kda_head(index, head_)),
+        index_(index),
         scratch_(make_scratch(pass, dim_, worker)) {}
 
   void run() {
@@ -48,7 +58,10 @@ class HeadTask {
   }
 
  private:
-  struct Raw { int64_t which; const float* x; };
+  struct Raw {
+    int64_t which;
+    const float* x;
+  };
 
   static HeadScratch make_scratch(const Pass& pass, int64_t dim, int worker) {
     Carver carver = pass.scratch.carve(worker);
@@ -79,7 +92,8 @@ class HeadTask {
   /// Log decays g, step sizes beta, and the low-rank output gate.
   void gates(int64_t first, int64_t rows) {
     const int64_t row = span_.row + first;
-    matmul(context_, w_.f_b_proj.part(head_), buffers_.f_a.from(row), nullptr, rows, scratch_.g, dim_);
+    matmul(context_, w_.f_b_proj.part(head_), buffers_.f_a.from(row), nullptr, rows, scratch_.g,
+           dim_);
     const float bound = config_.gate_lower_bound.value_or(0.0f);
     const auto gate = config_.gate_lower_bound ? table_.kda_gate_bounded : table_.kda_gate_softplus;
     for (int64_t r = 0; r < rows; ++r) {
@@ -89,7 +103,8 @@ class HeadTask {
     }
     table_.sigmoid({scratch_.beta, rows});
     if (!config_.use_full_rank_gate) {
-      matmul(context_, w_.g_b_proj.part(head_), buffers_.g_a.from(row), nullptr, rows, scratch_.gate, dim_);
+      matmul(context_, w_.g_b_proj.part(head_), buffers_.g_a.from(row), nullptr, rows,
+             scratch_.gate, dim_);
     }
   }
 
@@ -135,7 +150,8 @@ class HeadTask {
     float* window = span_.sequence->conv_window(index_, which) + channel_;
     for (int64_t j = 0; j < window_rows; ++j) {
       const int64_t row = span_.rows - window_rows + j;
-      const float* source = row >= 0 ? x + (span_.row + row) * width_ + channel_ : window + (span_.rows + j) * width_;
+      const float* source =
+          row >= 0 ? x + (span_.row + row) * width_ + channel_ : window + (span_.rows + j) * width_;
       std::copy(source, source + dim_, window + j * width_);
     }
   }
@@ -165,7 +181,8 @@ KdaBuffers::KdaBuffers(Carver& carver, const BufferShape& shape) {
   v = carver.take<float>(shape.rows * width);
   gate = carver.take<float>(config.use_full_rank_gate ? shape.rows * width : 0);
   f_a = shape.rows_of(carver, shape.rows, config.kda_head_dim, false);
-  g_a = shape.rows_of(carver, config.use_full_rank_gate ? 0 : shape.rows, config.kda_head_dim, false);
+  g_a =
+      shape.rows_of(carver, config.use_full_rank_gate ? 0 : shape.rows, config.kda_head_dim, false);
   b = carver.take<float>(shape.rows * config.kda_num_heads);
   o = shape.rows_of(carver, shape.rows, width, false);
 }
@@ -176,7 +193,8 @@ int64_t KdaBuffers::worker_bytes(const ModelConfig& config) {
   return carver.bytes();
 }
 
-void kda(const Pass& pass, const KdaWeights& w, int64_t index, const Rows& x, const KdaBuffers& buffers, float* out) {
+void kda(const Pass& pass, const KdaWeights& w, int64_t index, const Rows& x,
+         const KdaBuffers& buffers, float* out) {
   const ModelConfig& config = pass.context.config;
   const int64_t rows = pass.batch.rows;
   const int64_t width = config.kda_num_heads * config.kda_head_dim;
@@ -197,7 +215,10 @@ void kda(const Pass& pass, const KdaWeights& w, int64_t index, const Rows& x, co
     HeadTask(pass, w, index, buffers, task, worker).run();
   });
 
-  pass.products.add({.w = w.o_proj.view, .x = buffers.o, .m = rows, .y = {.f32 = out, .stride = config.hidden_size}});
+  pass.products.add({.w = w.o_proj.view,
+                     .x = buffers.o,
+                     .m = rows,
+                     .y = {.f32 = out, .stride = config.hidden_size}});
   pass.products.run(pass.context, pass.scratch);
 }
 

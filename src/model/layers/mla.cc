@@ -1,5 +1,5 @@
-// MLA (spec section 6), absorbed: queries are taken into the latent space, attend to the latent rows of the
-// cache directly, and what they gather is taken back out per head.
+// MLA (spec section 6), absorbed: queries are taken into the latent space, attend to the latent
+// rows of the cache directly, and what they gather is taken back out per head.
 #include "model/layers/mla.h"
 
 #include <algorithm>
@@ -16,10 +16,10 @@ using kernels::kMlaPageRows;
 
 namespace {
 
-constexpr float kLoraNormEps = 1e-6f;        // not rms_norm_eps (spec section 13, item 1)
-constexpr int64_t kRowsInFlight = 128;       // bounds the queries and results in latent space
-constexpr int64_t kHeadRows = 64;            // rows of one head in one task
-constexpr int64_t kQueriesMin = 8;           // of a task
+constexpr float kLoraNormEps = 1e-6f;   // not rms_norm_eps (spec section 13, item 1)
+constexpr int64_t kRowsInFlight = 128;  // bounds the queries and results in latent space
+constexpr int64_t kHeadRows = 64;       // rows of one head in one task
+constexpr int64_t kQueriesMin = 8;      // of a task
 constexpr int64_t kQueriesMax = 64;
 constexpr int64_t kPartialBytesMax = int64_t{32} << 20;
 
@@ -29,14 +29,16 @@ constexpr int64_t kCoarseRows = 16384;
 constexpr int64_t kMiddleBegin = kFineRows * kFineSpans;
 constexpr int64_t kCoarseBegin = kMiddleBegin + kMiddleRows * kMiddleSpans;
 
-int64_t query_dim(const ModelConfig& config) { return config.qk_nope_head_dim + config.qk_rope_head_dim; }
+int64_t query_dim(const ModelConfig& config) {
+  return config.qk_nope_head_dim + config.qk_rope_head_dim;
+}
 
 /// Scratch of one (head, rows) task.
 struct HeadScratch {
-  float* q;          ///< [kHeadRows][dn + dr]
-  Rows nope;         ///< [kHeadRows][dn], bf16 only
-  Rows latent;       ///< [kHeadRows][r]
-  float* o;          ///< [kHeadRows][dv]
+  float* q;     ///< [kHeadRows][dn + dr]
+  Rows nope;    ///< [kHeadRows][dn], bf16 only
+  Rows latent;  ///< [kHeadRows][r]
+  float* o;     ///< [kHeadRows][dv]
 
   HeadScratch(Carver& carver, const ModelConfig& config) {
     q = carver.take<float>(kHeadRows * query_dim(config));
@@ -64,8 +66,15 @@ struct SpanScratch {
 class MlaLayer {
  public:
   MlaLayer(const Pass& pass, const MlaWeights& w, int64_t index, const MlaBuffers& buffers)
-      : pass_(pass), context_(pass.context), table_(pass.context.table), config_(pass.context.config), w_(w),
-        index_(index), b_(buffers), heads_(config_.num_attention_heads), query_dim_(query_dim(config_)),
+      : pass_(pass),
+        context_(pass.context),
+        table_(pass.context.table),
+        config_(pass.context.config),
+        w_(w),
+        index_(index),
+        b_(buffers),
+        heads_(config_.num_attention_heads),
+        query_dim_(query_dim(config_)),
         latent_stride_(SequenceState::latent_stride(config_)) {}
 
   void project(const Rows& x);
@@ -76,7 +85,8 @@ class MlaLayer {
  private:
   void absorb(int64_t head, int64_t row, int64_t rows, int worker);
   void plan_blocks();
-  void attend_span(const QueryBlock& block, int64_t latent_span, float* max, float* sum, float* acc) const;
+  void attend_span(const QueryBlock& block, int64_t latent_span, float* max, float* sum,
+                   float* acc) const;
   void attend_block(const QueryBlock& block, int worker) const;
   void gather(int64_t head, int64_t row, int64_t rows, int worker);
   template <typename Fn>
@@ -104,7 +114,8 @@ class MlaLayer {
 void MlaLayer::project(const Rows& x) {
   const auto add = [&](const PackedLinear& weight, float* y, int64_t stride) {
     if (!weight.empty()) {
-      pass_.products.add({.w = weight.view, .x = x, .m = pass_.batch.rows, .y = {.f32 = y, .stride = stride}});
+      pass_.products.add(
+          {.w = weight.view, .x = x, .m = pass_.batch.rows, .y = {.f32 = y, .stride = stride}});
     }
   };
   add(w_.q_proj, b_.q, heads_ * query_dim_);
@@ -142,12 +153,16 @@ void MlaLayer::absorb(int64_t head, int64_t row, int64_t rows, int worker) {
   Carver carver = pass_.scratch.carve(worker);
   HeadScratch scratch(carver, config_);
   const int64_t nope = config_.qk_nope_head_dim;
-  float* q = b_.q == nullptr ? scratch.q : b_.q + (first_row_ + row) * heads_ * query_dim_ + head * query_dim_;
+  float* q = b_.q == nullptr ? scratch.q
+                             : b_.q + (first_row_ + row) * heads_ * query_dim_ + head * query_dim_;
   const int64_t q_stride = b_.q == nullptr ? query_dim_ : heads_ * query_dim_;
   if (b_.q == nullptr) {
-    matmul(context_, w_.q_b_proj.part(head), b_.q_a.from(first_row_ + row), nullptr, rows, q, q_stride);
+    matmul(context_, w_.q_b_proj.part(head), b_.q_a.from(first_row_ + row), nullptr, rows, q,
+           q_stride);
   }
-  Rows keys{.f32 = q, .bf16 = context_.bf16_inputs ? scratch.nope.bf16 : nullptr, .stride = q_stride,
+  Rows keys{.f32 = q,
+            .bf16 = context_.bf16_inputs ? scratch.nope.bf16 : nullptr,
+            .stride = q_stride,
             .bf16_stride = scratch.nope.bf16_stride};
   float* out = b_.absorbed + (row * heads_ + head) * latent_stride_;
   for (int64_t r = 0; r < rows; ++r) {
@@ -168,8 +183,10 @@ void MlaLayer::plan_blocks() {
   }
   latent_spans_ = latent_span_count(visible_max);
   const int64_t tasks_wanted = int64_t{4} * context_.pool.threads();
-  spans_apart_ = latent_spans_ > 1 && queries_ / kQueriesMin < tasks_wanted && queries_ * latent_spans_ <= b_.partials;
-  const int64_t size = spans_apart_ ? kQueriesMax : std::clamp(queries_ / tasks_wanted, kQueriesMin, kQueriesMax);
+  spans_apart_ = latent_spans_ > 1 && queries_ / kQueriesMin < tasks_wanted &&
+                 queries_ * latent_spans_ <= b_.partials;
+  const int64_t size =
+      spans_apart_ ? kQueriesMax : std::clamp(queries_ / tasks_wanted, kQueriesMin, kQueriesMax);
   block_count_ = 0;
   for (size_t s = 0; s < pass_.batch.spans.size(); ++s) {
     const Span& span = pass_.batch.spans[s];
@@ -181,12 +198,14 @@ void MlaLayer::plan_blocks() {
   }
 }
 
-void MlaLayer::attend_span(const QueryBlock& block, int64_t latent_span, float* max, float* sum, float* acc) const {
+void MlaLayer::attend_span(const QueryBlock& block, int64_t latent_span, float* max, float* sum,
+                           float* acc) const {
   const int64_t acc_stride = b_.acc_stride;
   std::fill_n(max, block.count, -std::numeric_limits<float>::infinity());
   std::fill_n(sum, block.count, 0.0f);
   std::fill_n(acc, block.count * acc_stride, 0.0f);
-  const int64_t visible_max = b_.visible[block.query + block.count - 1];  // rows ascend inside a block
+  const int64_t visible_max =
+      b_.visible[block.query + block.count - 1];  // rows ascend inside a block
   const int64_t row_end = std::min(latent_span_begin(latent_span + 1), visible_max);
   const SequenceState& sequence = *pass_.batch.spans[static_cast<size_t>(block.span)].sequence;
   kernels::MlaArgs args{};
@@ -250,7 +269,8 @@ void MlaLayer::gather(int64_t head, int64_t row, int64_t rows, int worker) {
   for (int64_t r = 0; r < rows; ++r) {
     const int64_t at = first_row_ + row + r;
     float* o = scratch.o + r * value;
-    if (!w_.g_proj.empty()) table_.sigmoid_mul({o, b_.gate + (at * heads_ + head) * value, value, o});
+    if (!w_.g_proj.empty())
+      table_.sigmoid_mul({o, b_.gate + (at * heads_ + head) * value, value, o});
     if (b_.o.f32 != nullptr) std::copy_n(o, value, b_.o.f32 + (at * heads_ + head) * value);
     context_.store_bf16(b_.o, at, head * value, value, head + 1 == heads_, o);
   }
@@ -270,7 +290,9 @@ void MlaLayer::attend(int64_t first, int64_t rows) {
   first_row_ = first;
   rows_ = rows;
   queries_ = rows * heads_;
-  for_heads([&](int64_t head, int64_t row, int64_t count, int worker) { absorb(head, row, count, worker); });
+  for_heads([&](int64_t head, int64_t row, int64_t count, int worker) {
+    absorb(head, row, count, worker);
+  });
   plan_blocks();
   if (spans_apart_) {
     context_.pool.parallel_for(block_count_ * latent_spans_, [&](int64_t task, int) {
@@ -284,7 +306,9 @@ void MlaLayer::attend(int64_t first, int64_t rows) {
     context_.pool.parallel_for(
         block_count_, [&](int64_t task, int worker) { attend_block(b_.blocks[task], worker); });
   }
-  for_heads([&](int64_t head, int64_t row, int64_t count, int worker) { gather(head, row, count, worker); });
+  for_heads([&](int64_t head, int64_t row, int64_t count, int worker) {
+    gather(head, row, count, worker);
+  });
 }
 
 }  // namespace
@@ -312,7 +336,8 @@ MlaBuffers::MlaBuffers(Carver& carver, const BufferShape& shape) {
     q = carver.take<float>(shape.rows * heads * query_dim(config));
   }
   kv_a = carver.take<float>(shape.rows * (rank + config.qk_rope_head_dim));
-  gate = carver.take<float>(config.mla_use_output_gate ? shape.rows * heads * config.v_head_dim : 0);
+  gate =
+      carver.take<float>(config.mla_use_output_gate ? shape.rows * heads * config.v_head_dim : 0);
   o = shape.rows_of(carver, shape.rows, heads * config.v_head_dim, false);
   block_rows = std::min(shape.rows, kRowsInFlight);
   const int64_t queries = block_rows * heads;
@@ -335,7 +360,8 @@ int64_t MlaBuffers::worker_bytes(const ModelConfig& config) {
   return std::max(head.bytes(), span.bytes());
 }
 
-void mla(const Pass& pass, const MlaWeights& w, int64_t index, const Rows& x, const MlaBuffers& buffers, float* out) {
+void mla(const Pass& pass, const MlaWeights& w, int64_t index, const Rows& x,
+         const MlaBuffers& buffers, float* out) {
   MlaLayer layer(pass, w, index, buffers);
   layer.project(x);
   layer.append_latents();
@@ -343,7 +369,10 @@ void mla(const Pass& pass, const MlaWeights& w, int64_t index, const Rows& x, co
     layer.attend(row, std::min(buffers.block_rows, pass.batch.rows - row));
   }
   const int64_t width = pass.context.config.hidden_size;
-  pass.products.add({.w = w.o_proj.view, .x = buffers.o, .m = pass.batch.rows, .y = {.f32 = out, .stride = width}});
+  pass.products.add({.w = w.o_proj.view,
+                     .x = buffers.o,
+                     .m = pass.batch.rows,
+                     .y = {.f32 = out, .stride = width}});
   pass.products.run(pass.context, pass.scratch);
 }
 

@@ -14,6 +14,7 @@ struct MlpBuffers {
 };
 
 /// out [rows][d] = act(x Wg^T, x Wu^T) Wd^T.
-void mlp(const Pass& pass, const MlpWeights& w, const Rows& x, const MlpBuffers& buffers, float* out);
+void mlp(const Pass& pass, const MlpWeights& w, const Rows& x, const MlpBuffers& buffers,
+         float* out);
 
 }  // namespace trine::model

@@ -1,5 +1,5 @@
-// LatentMoE (spec section 7): tokens are sorted by expert, every expert multiplies its own rows, and a
-// token's results are summed in ascending order of its experts.
+// LatentMoE (spec section 7): tokens are sorted by expert, every expert multiplies its own rows,
+// and a token's results are summed in ascending order of its experts.
 #include "model/layers/moe.h"
 
 #include <algorithm>
@@ -27,16 +27,28 @@ struct RowScratch {
 class MoeLayer {
  public:
   MoeLayer(const Pass& pass, const MoeWeights& w, const Rows& x, const MoeBuffers& buffers)
-      : pass_(pass), context_(pass.context), table_(pass.context.table), config_(pass.context.config), w_(w), x_(x),
-        b_(buffers), rows_(pass.batch.rows), picked_(config_.num_experts_per_token),
-        latent_(config_.expert_width()), has_latent_(!w.routed_expert_down_proj.empty()) {}
+      : pass_(pass),
+        context_(pass.context),
+        table_(pass.context.table),
+        config_(pass.context.config),
+        w_(w),
+        x_(x),
+        b_(buffers),
+        rows_(pass.batch.rows),
+        picked_(config_.num_experts_per_token),
+        latent_(config_.expert_width()),
+        has_latent_(!w.routed_expert_down_proj.empty()) {}
 
   void project() {
     if (!w_.router_reads_latent) add_gate(x_);
-    if (has_latent_) pass_.products.add({.w = w_.routed_expert_down_proj.view, .x = x_, .m = rows_, .y = b_.z});
+    if (has_latent_)
+      pass_.products.add({.w = w_.routed_expert_down_proj.view, .x = x_, .m = rows_, .y = b_.z});
     if (!w_.shared_experts.gate_proj.empty()) {
-      pass_.products.add({.w = w_.shared_experts.gate_proj.view, .up = w_.shared_experts.up_proj.view, .x = x_,
-                          .m = rows_, .y = b_.shared});
+      pass_.products.add({.w = w_.shared_experts.gate_proj.view,
+                          .up = w_.shared_experts.up_proj.view,
+                          .x = x_,
+                          .m = rows_,
+                          .y = b_.shared});
     }
     run();
     if (w_.router_reads_latent) {
@@ -50,8 +62,8 @@ class MoeLayer {
       Carver carver = pass_.scratch.carve(worker);
       const RowScratch scratch(carver, config_);
       for (int64_t r = begin; r < end; ++r) {
-        route(table_, config_, b_.logits + r * config_.num_experts, w_.e_score_correction_bias, scratch.router,
-              b_.ids + r * picked_, b_.weights + r * picked_);
+        route(table_, config_, b_.logits + r * config_.num_experts, w_.e_score_correction_bias,
+              scratch.router, b_.ids + r * picked_, b_.weights + r * picked_);
       }
     });
     sort_by_expert();
@@ -60,16 +72,24 @@ class MoeLayer {
   void experts() {
     const Rows& z = has_latent_ ? b_.z : x_;
     if (!w_.shared_experts.down_proj.empty()) {
-      pass_.products.add({.w = w_.shared_experts.down_proj.view, .x = b_.shared, .m = rows_,
+      pass_.products.add({.w = w_.shared_experts.down_proj.view,
+                          .x = b_.shared,
+                          .m = rows_,
                           .y = {.f32 = b_.shared_out, .stride = config_.hidden_size}});
     }
     for_experts([&](const MlpWeights& expert, int64_t first, int64_t count) {
-      pass_.products.add({.w = expert.gate_proj.view, .up = expert.up_proj.view, .x = z,
-                          .x_rows = b_.row_of + first, .m = count, .y = b_.h.from(first)});
+      pass_.products.add({.w = expert.gate_proj.view,
+                          .up = expert.up_proj.view,
+                          .x = z,
+                          .x_rows = b_.row_of + first,
+                          .m = count,
+                          .y = b_.h.from(first)});
     });
     run();
     for_experts([&](const MlpWeights& expert, int64_t first, int64_t count) {
-      pass_.products.add({.w = expert.down_proj.view, .x = b_.h.from(first), .m = count,
+      pass_.products.add({.w = expert.down_proj.view,
+                          .x = b_.h.from(first),
+                          .m = count,
                           .y = {.f32 = b_.y + first * latent_, .stride = latent_}});
     });
     run();
@@ -80,7 +100,8 @@ class MoeLayer {
       Carver carver = pass_.scratch.carve(worker);
       const RowScratch scratch(carver, config_);
       for (int64_t r = begin; r < end; ++r) {
-        for (int64_t i = 0; i < picked_; ++i) scratch.rows[i] = b_.y + b_.place[r * picked_ + i] * latent_;
+        for (int64_t i = 0; i < picked_; ++i)
+          scratch.rows[i] = b_.y + b_.place[r * picked_ + i] * latent_;
         float* sum = has_latent_ ? b_.sum.f32 + r * latent_ : out + r * latent_;
         table_.weighted_sum({scratch.rows, b_.weights + r * picked_, picked_, latent_, sum});
         if (!has_latent_) continue;
@@ -91,7 +112,9 @@ class MoeLayer {
       }
     });
     if (!has_latent_) return;
-    pass_.products.add({.w = w_.routed_expert_up_proj.view, .x = b_.sum, .m = rows_,
+    pass_.products.add({.w = w_.routed_expert_up_proj.view,
+                        .x = b_.sum,
+                        .m = rows_,
                         .y = {.f32 = out, .stride = config_.hidden_size}});
     run();
   }
@@ -100,8 +123,11 @@ class MoeLayer {
   void run() { pass_.products.run(context_, pass_.scratch); }
 
   void add_gate(const Rows& x) {
-    pass_.products.add({.w = w_.gate.view, .x = x, .m = rows_,
-                        .y = {.f32 = b_.logits, .stride = config_.num_experts}, .fp32 = true});
+    pass_.products.add({.w = w_.gate.view,
+                        .x = x,
+                        .m = rows_,
+                        .y = {.f32 = b_.logits, .stride = config_.num_experts},
+                        .fp32 = true});
   }
 
   /// Counting sort of the (row, slot) pairs; rows of an expert stay in batch order.
@@ -158,7 +184,8 @@ MoeBuffers::MoeBuffers(Carver& carver, const BufferShape& shape) {
   h = shape.rows_of(carver, pairs, config.moe_intermediate_size, false);
   y = carver.take<float>(pairs * config.expert_width());
   sum = shape.rows_of(carver, latent ? shape.rows : 0, config.expert_width(), true);
-  shared = shape.rows_of(carver, shared_rows, config.num_shared_experts * config.moe_intermediate_size, false);
+  shared = shape.rows_of(carver, shared_rows,
+                         config.num_shared_experts * config.moe_intermediate_size, false);
   shared_out = carver.take<float>(shared_rows * config.hidden_size);
 }
 
@@ -168,7 +195,8 @@ int64_t MoeBuffers::worker_bytes(const ModelConfig& config) {
   return carver.bytes();
 }
 
-void moe(const Pass& pass, const MoeWeights& w, const Rows& x, const MoeBuffers& buffers, float* out) {
+void moe(const Pass& pass, const MoeWeights& w, const Rows& x, const MoeBuffers& buffers,
+         float* out) {
   MoeLayer layer(pass, w, x, buffers);
   layer.project();
   layer.pick_experts();

@@ -48,8 +48,9 @@ void top_k(const float* choice, int64_t experts, int64_t k, int32_t* ids) {
 
 }  // namespace
 
-void route(const kernels::KernelTable& table, const checkpoint::ModelConfig& config, const float* logits,
-           const float* bias, const RouterScratch& scratch, int32_t* ids, float* weights) {
+void route(const kernels::KernelTable& table, const checkpoint::ModelConfig& config,
+           const float* logits, const float* bias, const RouterScratch& scratch, int32_t* ids,
+           float* weights) {
   const int64_t experts = config.num_experts;
   const int64_t k = config.num_experts_per_token;
   std::copy_n(logits, experts, scratch.scores);

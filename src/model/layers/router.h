@@ -15,9 +15,10 @@ struct RouterScratch {
   float* groups;  ///< [num_expert_group]
 };
 
-/// From one row of router logits: the experts in ascending order with their weights. Ties go to the lower
-/// index; a NaN choice counts as the worst, so that the ids are always valid and distinct.
-void route(const kernels::KernelTable& table, const checkpoint::ModelConfig& config, const float* logits,
-           const float* bias, const RouterScratch& scratch, int32_t* ids, float* weights);
+/// From one row of router logits: the experts in ascending order with their weights. Ties go to the
+/// lower index; a NaN choice counts as the worst, so that the ids are always valid and distinct.
+void route(const kernels::KernelTable& table, const checkpoint::ModelConfig& config,
+           const float* logits, const float* bias, const RouterScratch& scratch, int32_t* ids,
+           float* weights);
 
 }  // namespace trine::model
