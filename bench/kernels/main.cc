@@ -217,6 +217,34 @@ struct Bench {
     free_weights(w);
   }
 
+  /// The product alone; rows are quantised before.
+  void gemm_i8(int64_t group, int64_t m, int64_t n, int64_t k) const {
+    const Weights w = make_weights({"int8", WeightFormat::kInt8, ScaleKind::kF32, group}, n, k);
+    const std::vector<int32_t> offsets(
+        static_cast<size_t>(kernels::scale_count(n, kernels::pad_k(k), group)));
+    const std::vector<float> x = inputs(m, k);
+    std::vector<uint8_t> bytes(static_cast<size_t>(m * k));
+    std::vector<float> scales(static_cast<size_t>(m * (k / group)));
+    table.quantise_rows({x.data(), k, m, k, group, bytes.data(), k, scales.data(), k / group});
+    std::vector<float> y(static_cast<size_t>(m * n));
+    const int64_t panels = kernels::panel_count(n);
+    double best = 1e9;
+    double roof = 0;
+    for (int i = 0; i < 5; ++i) {
+      roof = std::max(roof, peak(run_vnni));
+      best = std::min(best, timed(options.threads, [&](int t) {
+                        table.matmul_i8({bytes.data(), k, scales.data(), k / group, nullptr, m,
+                                         w.view, offsets.data(), panels * t / options.threads,
+                                         panels * (t + 1) / options.threads, y.data(), n});
+                      }));
+    }
+    const double rate = 2.0 * static_cast<double>(m * n * k) / best;
+    std::printf("int8-g%-4lld i8   %4lld x %lld x %lld  %8.2f ms  %7.1f GOP/s of %7.1f  %5.1f %%\n",
+                static_cast<long long>(group), static_cast<long long>(m), static_cast<long long>(n),
+                static_cast<long long>(k), best * 1e3, rate / 1e9, roof / 1e9, rate / roof * 100);
+    free_weights(w);
+  }
+
   bool wanted(const std::string& what) const {
     return options.only.empty() || what.find(options.only) != std::string::npos;
   }
@@ -227,6 +255,9 @@ struct Bench {
     std::printf("read %.1f GB/s; fma256 %.0f, fma512 %.0f, bf16 %.0f GFLOP/s, vnni %.0f GOP/s\n",
                 bandwidth() / 1e9, peak(run_fma256) / 1e9, peak(run_fma512) / 1e9,
                 peak(run_bf16) / 1e9, peak(run_vnni) / 1e9);
+    for (int64_t group : {128, 1024})
+      if (table.int8_inputs && wanted("i8 g" + std::to_string(group)))
+        gemm_i8(group, 512, 4096, 4096);
     for (bool bf16 : {true, false}) {
       if (bf16 && !table.bf16_inputs) continue;
       const std::string kind = bf16 ? "bf16" : "f32";

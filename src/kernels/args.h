@@ -70,6 +70,40 @@ struct MatmulArgs {
   int64_t y_stride;
 };
 
+/// The int8 path (opt-in). A float row becomes unsigned bytes u = 128 + round(x / scale) with one scale
+/// max|x| / 127 per group of k, to nearest even; the four k of a 32-bit word lie in the order of packed
+/// weights (0, 2, 1, 3). A group with a value that is not finite gets the scale NaN.
+struct QuantiseRowsArgs {
+  const float* x;
+  int64_t x_stride;
+  int64_t rows;
+  int64_t k;
+  int64_t group;  ///< multiple of 32, at most kInt8GroupMax
+  uint8_t* y;     ///< rows of y_stride bytes; k up to the next multiple of 32 is written, zeros as 128
+  int64_t y_stride;
+  float* scales;  ///< rows of scale_stride floats, one per group
+  int64_t scale_stride;
+};
+constexpr int64_t kInt8GroupMax = 1024;
+
+/// y[r, o] as in MatmulArgs from quantised rows and kInt8 weights with kF32 scales of the same group:
+/// total = fma(float(s), x_scale * w_scale, total) over ascending groups, s the exact integer sum of
+/// (u - 128) * w. `offsets` are -128 * sum of w, one per scale and in the same places (pack.h).
+struct MatmulI8Args {
+  const uint8_t* x;
+  int64_t x_stride;
+  const float* x_scales;
+  int64_t x_scale_stride;
+  const int32_t* x_rows;  ///< as in MatmulArgs
+  int64_t m;
+  PackedView w;
+  const int32_t* offsets;
+  int64_t panel_begin;
+  int64_t panel_end;
+  float* y;
+  int64_t y_stride;
+};
+
 // ------------------------------------------------------------------------------- rows, elementwise
 
 /// y = x / sqrt(mean(x^2) + eps) * w over n values (spec section 2).

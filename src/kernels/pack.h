@@ -33,6 +33,23 @@ struct PackPanelArgs {
 };
 void pack_panel(const PackPanelArgs& args);
 
+/// Rounds float weights of one panel to int8 (symmetric, max|w| / 127 per output and group, to
+/// nearest even) and packs them as kInt8. scales and offsets: [k_padded/group rounded up][16].
+struct QuantisePanelArgs {
+  const float* rows;
+  int64_t row_stride;
+  int64_t outputs;  ///< valid outputs in this panel, 1..16
+  int64_t k;
+  int64_t group;  ///< multiple of 32
+  uint8_t* codes;
+  float* scales;
+  int32_t* offsets;
+};
+void quantise_panel_int8(const QuantisePanelArgs& args);
+
+/// -128 * the sum of each group's codes of one packed kInt8 panel: MatmulI8Args::offsets.
+void int8_offsets(const uint8_t* codes, int64_t k_padded, int64_t group, int32_t* offsets);
+
 /// One weight of a packed matrix as float, without its scale, and the scale alone.
 float unpack_code(const PackedView& w, int64_t output, int64_t k);
 float unpack_scale(const PackedView& w, int64_t output, int64_t k);

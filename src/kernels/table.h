@@ -20,6 +20,12 @@ struct KernelTable {
   void (*matmul_f32)(const MatmulArgs&);
   void (*matmul_bf16)(const MatmulArgs&);
 
+  /// True when this level has an integer dot product, so that int8 inputs gain speed.
+  bool int8_inputs;
+  const char* matmul_i8_name;
+  void (*quantise_rows)(const QuantiseRowsArgs&);
+  void (*matmul_i8)(const MatmulI8Args&);
+
   void (*rms_norm)(const RmsNormArgs&);
   void (*attn_res)(const AttnResArgs&);
   void (*short_conv_silu)(const ShortConvArgs&);

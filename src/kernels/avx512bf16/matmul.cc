@@ -4,6 +4,7 @@
 // bf16 and stay with the fp32 kernel of the level below.
 #include "kernels/avx512/levels.h"
 #include "kernels/avx512bf16/levels.h"
+#include "kernels/avx512bf16/matmul_i8.h"
 #include "kernels/avx512bf16/unit.h"
 #include "kernels/blocked_few.h"
 #include "kernels/blocked_many.h"
@@ -44,6 +45,10 @@ void fill_avx512bf16_matmul(KernelTable& table) {
   table.bf16_inputs = true;
   table.matmul_bf16_name = "avx512_bf16 14x32";
   table.matmul_bf16 = avx512bf16::matmul_bf16;
+  table.int8_inputs = true;
+  table.matmul_i8_name = "avx512_vnni 14x32";
+  table.quantise_rows = avx512bf16::quantise_rows;
+  table.matmul_i8 = avx512bf16::matmul_i8;
 }
 
 }  // namespace trine::kernels

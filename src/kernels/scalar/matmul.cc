@@ -4,6 +4,7 @@
 
 #include "kernels/levels.h"
 #include "kernels/pack.h"
+#include "kernels/scalar/matmul_i8.h"
 #include "kernels/table.h"
 #include "tensor/float_formats.h"
 
@@ -70,6 +71,9 @@ void fill_scalar_matmul(KernelTable& table) {
   table.matmul_bf16_name = "scalar f32 chain over bf16";
   table.matmul_f32 = matmul<float>;
   table.matmul_bf16 = matmul<uint16_t>;
+  table.matmul_i8_name = "scalar int8";
+  table.quantise_rows = scalar::quantise_rows;
+  table.matmul_i8 = scalar::matmul_i8;
 }
 
 }  // namespace trine::kernels
