@@ -14,6 +14,17 @@ set(TRINE_ISA_FLAGS_avx512 ${TRINE_ISA_FLAGS_avx2} -mavx512f -mavx512bw -mavx512
 set(TRINE_ISA_FLAGS_avx512bf16 ${TRINE_ISA_FLAGS_avx512} -mavx512bf16 -mavx512vnni)
 set(TRINE_ISA_FLAGS_amx ${TRINE_ISA_FLAGS_avx512bf16} -mamx-tile -mamx-bf16 -mamx-int8)
 
+# Unrolled tiles of vectors: under sanitizers every access gets its check, which at -O3 and inlined
+# takes compilers minutes per file. So -O1, ASan by calls, and UBSan on the scalar twins only.
+set(TRINE_ISA_TUNING -O3)
+if(TRINE_SANITIZE)
+  set(TRINE_ISA_TUNING -O1 -fno-sanitize=undefined)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    list(APPEND TRINE_ISA_TUNING -fno-sanitize=fuzzer-no-link
+      "SHELL:-mllvm -asan-instrumentation-with-call-threshold=0")
+  endif()
+endif()
+
 function(trine_room name)
   cmake_parse_arguments(ROOM "" "" "USES;PACKAGES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
@@ -37,7 +48,7 @@ function(trine_room name)
   foreach(isa avx2 avx512 avx512bf16 amx)
     file(GLOB isa_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/${isa}/*.cc)
     if(isa_sources)
-      set_source_files_properties(${isa_sources} PROPERTIES COMPILE_OPTIONS "${TRINE_ISA_FLAGS_${isa}};-O3")
+      set_source_files_properties(${isa_sources} PROPERTIES COMPILE_OPTIONS "${TRINE_ISA_FLAGS_${isa}};${TRINE_ISA_TUNING}")
     endif()
   endforeach()
   set(TRINE_ROOMS ${TRINE_ROOMS} ${name} PARENT_SCOPE)
