@@ -20,8 +20,8 @@ set(TRINE_ISA_TUNING -O3)
 if(TRINE_SANITIZE)
   set(TRINE_ISA_TUNING -O1 -fno-sanitize=undefined)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    list(APPEND TRINE_ISA_TUNING -fno-sanitize=fuzzer-no-link
-      "SHELL:-mllvm -asan-instrumentation-with-call-threshold=0")
+    list(APPEND TRINE_ISA_TUNING -fno-sanitize=fuzzer-no-link -mllvm
+      -asan-instrumentation-with-call-threshold=0)
   endif()
 endif()
 
