@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "kernels/matmul_data.h"
+#include "kernels/matmul_inputs.h"
 #include "kernels/matmul_levels.h"
 
 namespace trine::kernels {

@@ -1,3 +1,3 @@
 // The amx matmul over emulated instructions.
 #define TRINE_AMX_TWIN
-#include "kernels/amx/matmul.cc"  // NOLINT(bugprone-suspicious-include): compiled a second time
+#include "kernels/amx/matmul.cc"  // NOLINT(bugprone-suspicious-include): a second time
