@@ -22,6 +22,7 @@ json::Value number(double value) { return std::isfinite(value) ? json::Value(val
 json::Value difference_json(const Difference& difference, double tolerance) {
   json::Value out = json::Value::object();
   out.set("max_abs", number(difference.max_abs));
+  out.set("relative_norm", number(difference.relative_norm()));
   out.set("reference_max", number(difference.reference_max));
   out.set("where", difference.where);
   out.set("equal", difference.within(tolerance));
@@ -61,7 +62,13 @@ void Difference::add(std::span<const float> found, std::span<const float> refere
       where = index;
     }
     if (std::isfinite(expected)) reference_max = std::max(reference_max, std::abs(expected));
+    difference_squares += difference * difference;
+    reference_squares += expected * expected;
   }
+}
+
+double Difference::relative_norm() const {
+  return difference_squares > 0 ? std::sqrt(difference_squares / reference_squares) : 0.0;
 }
 
 bool Difference::within(double tolerance) const {
@@ -127,7 +134,8 @@ std::string Comparison::to_text() const {
   std::string text;
   for (const LayerComparison& layer : layers) text += layer_text(layer, tolerance);
   text += std::string(logits.within(tolerance) ? "  ok       " : "  DIFFERS  ") +
-          "logits: " + difference_text(logits) + ", largest at token " +
+          "logits: " + difference_text(logits) + ", relative norm " +
+          scientific(logits.relative_norm()) + ", largest at token " +
           std::to_string(logits.where) + ", same top token " + std::to_string(top1_equal) + " of " +
           std::to_string(tokens) + ", mean KL " + scientific(kl_sum / static_cast<double>(tokens)) +
           "\n";

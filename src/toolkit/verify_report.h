@@ -15,10 +15,14 @@ struct Difference {
   double max_abs = 0;
   double reference_max = 0;  ///< largest |reference|
   int64_t where = -1;        ///< index (a token, a head, ...) of the largest difference
+  double difference_squares = 0;  ///< sums of squares, for relative_norm()
+  double reference_squares = 0;
 
   void add(std::span<const float> found, std::span<const float> reference, int64_t index);
   /// max_abs <= tolerance * max(1, reference_max).
   bool within(double tolerance) const;
+  /// |found - reference| / |reference| in the Frobenius norm; 0 when both are zero.
+  double relative_norm() const;
 };
 
 /// One layer, as far as the file shows it.
