@@ -7,6 +7,7 @@ namespace trine::kernels {
 
 void fill_scalar_matmul(KernelTable& table);
 void fill_scalar_ops(KernelTable& table);
+void fill_scalar_int8(KernelTable& table);
 
 void fill_avx2_matmul(KernelTable& table);
 void fill_avx2_ops(KernelTable& table);
@@ -16,6 +17,7 @@ void fill_avx512_ops(KernelTable& table);
 
 void fill_avx512bf16_matmul(KernelTable& table);
 void fill_avx512bf16_ops(KernelTable& table);
+void fill_avx512bf16_int8(KernelTable& table);
 
 void fill_amx_matmul(KernelTable& table);
 

@@ -16,6 +16,7 @@ std::array<KernelTable, kLevels> build_tables() {
   std::array<KernelTable, kLevels> tables{};
   fill_scalar_matmul(tables[0]);
   fill_scalar_ops(tables[0]);
+  fill_scalar_int8(tables[0]);
   tables[1] = tables[0];
   fill_avx2_matmul(tables[1]);
   fill_avx2_ops(tables[1]);
@@ -25,6 +26,7 @@ std::array<KernelTable, kLevels> build_tables() {
   tables[3] = tables[2];
   fill_avx512bf16_matmul(tables[3]);
   fill_avx512bf16_ops(tables[3]);
+  fill_avx512bf16_int8(tables[3]);
   tables[4] = tables[3];
   fill_amx_matmul(tables[4]);
   return tables;

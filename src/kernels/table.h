@@ -1,17 +1,21 @@
-// One table of function pointers per ISA level. A missing kernel is inherited from the next lower level.
+// One table of function pointers per ISA level. A missing kernel is inherited from the next lower
+// level.
 #pragma once
 
 #include "kernels/args.h"
+#include "kernels/fp4_int8_args.h"
 
 namespace trine {
-// platform/cpu.h. Declared here alone, as files of an ISA level may not see inline functions of C++.
+// platform/cpu.h. Declared here alone, as files of an ISA level may not see inline functions of
+// C++.
 enum class Isa;
 }  // namespace trine
 
 namespace trine::kernels {
 
 struct KernelTable {
-  /// True when fast precision rounds matmul inputs to bf16 at this level (it has a 16-bit matrix unit).
+  /// True when fast precision rounds matmul inputs to bf16 at this level (it has a 16-bit matrix
+  /// unit).
   bool bf16_inputs;
   /// Names for people ("avx2 fma f32 6x16"), shown by inspect and bench.
   const char* matmul_f32_name;
@@ -25,6 +29,7 @@ struct KernelTable {
   const char* matmul_i8_name;
   void (*quantise_rows)(const QuantiseRowsArgs&);
   void (*matmul_i8)(const MatmulI8Args&);
+  void (*int8_from_fp4)(const Int8FromFp4Args&);
 
   void (*rms_norm)(const RmsNormArgs&);
   void (*attn_res)(const AttnResArgs&);
