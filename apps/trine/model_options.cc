@@ -53,6 +53,10 @@ void add_model_options(CLI::App* app, ModelOptions* options, Precision precision
       ->default_str(precision_name(precision))
       ->type_name("exact|fast")
       ->group(group);
+  app->add_flag("--int8", options->load.int8_inputs,
+                "fast, less accurate: weights of the trunk and inputs of matmuls rounded to int8 "
+                "(AVX512-VNNI)")
+      ->group(group);
   app->add_option("--threads", options->load.threads,
                   "Compute threads (default: physical cores available)")
       ->check(unprinted(CLI::Range(1, 4096)))
@@ -83,7 +87,7 @@ void add_model_options(CLI::App* app, ModelOptions* options, Precision precision
 }
 
 int check_model_options(const ModelOptions& options) {
-  if (const Status status = check_isa(options.load.isa); !status.ok()) {
+  if (const Status status = check_isa(options.load.isa, options.load.int8_inputs); !status.ok()) {
     return fail_isa(status);
   }
   if (const Status status = check_folder(options.folder); !status.ok()) return fail(status);

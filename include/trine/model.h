@@ -34,6 +34,12 @@ struct LoadOptions {
   Precision precision = Precision::kFast;
   bool round_inputs_to_bf16 = false;  ///< fast: round matmul inputs to bf16 even where the CPU has
                                       ///< no 16-bit matrix unit (to measure what that costs)
+  /// Opt-in, fast precision on levels with an integer dot product: the trunk's weights are rounded
+  /// to int8 at load and inputs of matmuls to int8 per row, one scale per group of inputs; MXFP4
+  /// experts take such inputs too. Faster prefill and a smaller trunk; docs/numerics.md states the
+  /// error. Router, decays, small gates, attention and states stay as they are. kInvalidArgument
+  /// with kExact, kUnsupported at other levels.
+  bool int8_inputs = false;
   int threads = 0;  ///< 0 = physical cores available to the process
   int64_t context =
       0;  ///< tokens per sequence; 0 = min(config, 1/8 of the memory left, at least 4096)

@@ -44,7 +44,7 @@ Status synth(const SynthOptions& options);
 struct LogitsOptions {
   LoadOptions load;
   bool layers = false;
-  std::string out;  ///< safetensors file to write
+  std::string out;                                            ///< safetensors file to write
   std::function<bool(int64_t done, int64_t total)> progress;  ///< tokens; false cancels
 };
 /// F32 tensors logits [T,V] and, with `layers`, layers [L,T,d], router_ids [n_moe,T,k],
@@ -79,7 +79,7 @@ struct BenchOptions {
   std::vector<int64_t> batches{1, 4, 16};
   int64_t decode_tokens = 32;
   int repeats = 3;
-  bool busy = true;  ///< also measure beside a busy process on every core
+  bool busy = true;                       ///< also measure beside a busy process on every core
   int64_t read_bytes = int64_t{1} << 30;  ///< read to measure the bandwidth; far above the caches
   std::function<void(const std::string& line)> progress;
 };
@@ -90,7 +90,8 @@ struct BenchReport {
 Result<BenchReport> bench(const std::string& folder, const BenchOptions& options);
 
 /// Whether this CPU can execute the ISA level ("" = the best): kUnsupported when it lacks it,
-/// kInvalidArgument when there is no such name.
-Status check_isa(const std::string& isa);
+/// kInvalidArgument when there is no such name. With `int8_inputs` also whether the level has an
+/// integer dot product.
+Status check_isa(const std::string& isa, bool int8_inputs = false);
 
 }  // namespace trine

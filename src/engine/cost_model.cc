@@ -46,9 +46,13 @@ class Tally {
                bool fp32 = false) {
     if (w.empty() || rows == 0) return;
     const bool bf16 = bf16_inputs_ && !fp32 && model::format_allows_bf16(w.view.format);
+    const bool int8 = w.view.int8_inputs && !fp32;
     const double outputs = static_cast<double>(w.parts * w.part_rows);
-    add(kind, bf16 ? Unit::kBf16 : Unit::kF32, times * static_cast<double>(w.bytes()),
-        2 * rows * outputs * static_cast<double>(w.view.k));
+    add(kind,
+        int8   ? Unit::kInt8
+        : bf16 ? Unit::kBf16
+               : Unit::kF32,
+        times * static_cast<double>(w.bytes()), 2 * rows * outputs * static_cast<double>(w.view.k));
   }
 
   void kda(const KdaWeights& w);

@@ -16,6 +16,7 @@ namespace trine::engine {
 enum class Unit {
   kF32,   ///< fp32 multiply-adds on vectors
   kBf16,  ///< 16-bit matrix unit, where the table has one and the weight's format allows it
+  kInt8,  ///< integer dot products of matrices that take int8 inputs
 };
 
 /// One kind of work of a pass. roof seconds = max(bytes / bandwidth, operations / peak(unit)).

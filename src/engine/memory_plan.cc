@@ -40,7 +40,8 @@ int64_t activation_bytes(const ModelConfig& config, const model::WeightSet& weig
                                   .context = context,
                                   .threads = request.threads,
                                   .bf16_inputs = request.bf16_inputs,
-                                  .keep_f32 = !request.bf16_inputs || weights.needs_f32_rows});
+                                  .keep_f32 = !request.bf16_inputs || weights.needs_f32_rows,
+                                  .int8 = weights.int8});
 }
 
 int64_t latent_bytes(const ModelConfig& config, Precision precision, int64_t context) {

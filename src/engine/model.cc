@@ -6,6 +6,7 @@
 
 #include "base/try.h"
 #include "checkpoint/checkpoint.h"
+#include "engine/int8_inputs.h"
 #include "engine/memory_plan.h"
 #include "engine/model_impl.h"
 #include "platform/memory.h"
@@ -33,6 +34,11 @@ Status check_options(const LoadOptions& options) {
   if (options.context < 0) {
     return refuse("context is " + std::to_string(options.context) +
                   ", expected 0 (what memory allows) or more");
+  }
+  if (options.int8_inputs && options.precision == Precision::kExact) {
+    return refuse(
+        "int8 inputs were asked for together with exact precision, which rounds "
+        "nothing; take fast precision for them");
   }
   return {};
 }
@@ -67,6 +73,7 @@ Result<Model> Model::load(const std::string& folder, const LoadOptions& options)
   TRINE_RETURN_IF_ERROR(check_options(options));
   auto impl = std::make_shared<Impl>();
   TRINE_ASSIGN_OR_RETURN(impl->isa, choose_isa(options.isa));
+  if (options.int8_inputs) TRINE_RETURN_IF_ERROR(engine::check_int8_inputs(impl->isa));
   TRINE_ASSIGN_OR_RETURN(const checkpoint::Checkpoint checkpoint, open_whole(folder));
   const Topology topology = discover_topology();
   const int threads = options.threads > 0 ? options.threads : topology.default_threads();
@@ -78,7 +85,8 @@ Result<Model> Model::load(const std::string& folder, const LoadOptions& options)
                       (impl->table->bf16_inputs || options.round_inputs_to_bf16);
   impl->sequences_max = options.sequences;
 
-  TRINE_ASSIGN_OR_RETURN(impl->weights, model::plan_weights(impl->config, &checkpoint));
+  TRINE_ASSIGN_OR_RETURN(impl->weights,
+                         model::plan_weights(impl->config, &checkpoint, options.int8_inputs));
   const engine::LoadPlan plan =
       engine::plan_memory(impl->config, *impl->weights,
                           {.precision = options.precision,
@@ -107,7 +115,8 @@ Result<Model> Model::load(const std::string& folder, const LoadOptions& options)
                                 .context = plan.context,
                                 .threads = threads,
                                 .bf16_inputs = impl->bf16_inputs,
-                                .keep_f32 = !impl->bf16_inputs || impl->weights->needs_f32_rows}));
+                                .keep_f32 = !impl->bf16_inputs || impl->weights->needs_f32_rows,
+                                .int8 = impl->weights->int8}));
   impl->workspace = std::make_unique<model::Workspace>(std::move(workspace));
   impl->spans.reserve(static_cast<size_t>(plan.pass_rows));
   impl->row_numbers.resize(static_cast<size_t>(plan.pass_rows));
@@ -130,7 +139,11 @@ std::string Model::isa() const { return isa_name(impl_->isa); }
 
 std::string Model::kernels() const {
   const std::string f32 = impl_->table->matmul_f32_name;
-  return impl_->bf16_inputs ? std::string(impl_->table->matmul_bf16_name) + "; " + f32 : f32;
+  const std::string wide =
+      impl_->bf16_inputs ? std::string(impl_->table->matmul_bf16_name) + "; " + f32 : f32;
+  return impl_->weights->int8.group > 0
+             ? "int8 inputs: " + std::string(impl_->table->matmul_i8_name) + "; " + wide
+             : wide;
 }
 
 Result<Sequence> Model::new_sequence() const {

@@ -41,7 +41,9 @@ struct Model::Impl {
   std::vector<model::Span> spans;    ///< reserved for pass rows
   std::vector<int32_t> row_numbers;  ///< 0, 1, 2, ...
 
-  model::Context pass_context() const { return {*pool, *table, config, bf16_inputs}; }
+  model::Context pass_context() const {
+    return {*pool, *table, config, bf16_inputs, weights->int8};
+  }
   int64_t pass_rows() const { return workspace->rows(); }
 
   Status check_ids(std::span<const int32_t> ids) const;

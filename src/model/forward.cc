@@ -97,7 +97,7 @@ class ForwardPass {
       source = x;
     }
     table_.rms_norm({source, norm, d_, config_.rms_norm_eps, x});
-    context_.store_bf16(buffers_.x, to, 0, d_, true, x);
+    context_.store_row(buffers_.x, to, d_);
   }
 
   void embed() {

@@ -53,25 +53,26 @@ void store_block(const Context& context, const MatmulJob& job, int64_t first_row
 }
 
 void run_panels(const Context& context, const MatmulJob& job, int64_t begin, int64_t end,
-                float* scratch) {
-  const PackedView w = panel_range(job.w, begin, end);
+                const MatmulScratch& scratch) {
+  const Matrix w = panel_range(job.w, begin, end);
   const int64_t column = begin * kPanelOutputs;
   const bool last = column + w.n == job.w.n;
   if (job.up.n == 0 && job.y.bf16 == nullptr) {
-    matmul(context, w, job.x, job.x_rows, job.m, job.y.f32 + column, job.y.stride, job.fp32);
+    matmul(context, w, job.x, job.x_rows, job.m, job.y.f32 + column, job.y.stride, job.fp32,
+           &scratch);
     return;
   }
-  const PackedView up = job.up.n > 0 ? panel_range(job.up, begin, end) : PackedView{};
+  const Matrix up = job.up.n > 0 ? panel_range(job.up, begin, end) : Matrix{};
   const int64_t width = (end - begin) * kPanelOutputs;
-  float* gate_block = scratch;
-  float* up_block = scratch + kMatmulRowBlock * width;
+  float* gate_block = scratch.gate;
+  float* up_block = scratch.up;
   for (int64_t first = 0; first < job.m; first += kMatmulRowBlock) {
     const int64_t rows = std::min(kMatmulRowBlock, job.m - first);
     const Rows x = job.x_rows == nullptr ? job.x.from(first) : job.x;
     const int32_t* x_rows = job.x_rows == nullptr ? nullptr : job.x_rows + first;
-    matmul(context, w, x, x_rows, rows, gate_block, width, job.fp32);
+    matmul(context, w, x, x_rows, rows, gate_block, width, job.fp32, &scratch);
     if (up.n > 0) {
-      matmul(context, up, x, x_rows, rows, up_block, width, job.fp32);
+      matmul(context, up, x, x_rows, rows, up_block, width, job.fp32, &scratch);
       for (int64_t r = 0; r < rows; ++r)
         activate(context, gate_block + r * width, up_block + r * width, w.n,
                  gate_block + r * width);
@@ -111,7 +112,7 @@ bool MatmulList::is_small() const {
   return operations < kSmallOperations;
 }
 
-void MatmulList::run_task(const Context& context, int64_t task, float* scratch) const {
+void MatmulList::run_task(const Context& context, int64_t task, Carver scratch) const {
   const int64_t per_worker = first_task_.back();
   const int64_t worker = task / per_worker;
   const int64_t within = task % per_worker;
@@ -124,15 +125,82 @@ void MatmulList::run_task(const Context& context, int64_t task, float* scratch) 
   const int64_t end = share_begin(panels, worker + 1, workers_);
   const int64_t from = begin + (within - first_task_[index]) * per_task;
   const int64_t to = std::min(from + per_task, end);
-  if (from < to) run_panels(context, job, from, to, scratch);
+  if (from < to) run_panels(context, job, from, to, MatmulScratch(scratch, context.int8));
 }
 
-bool takes_bf16(const Context& context, const PackedView& w) {
-  return context.bf16_inputs && format_allows_bf16(w.format);
+MatmulScratch::MatmulScratch(Carver& carver, const Int8Plan& int8) {
+  const int64_t block = kMatmulRowBlock * kMatmulPanelsMax * kPanelOutputs;
+  gate = carver.take<float>(block);
+  up = carver.take<float>(block);
+  const int64_t fp4_codes = kFp4PanelsMax * kPanelOutputs * int8.fp4_k;
+  const int64_t fp4_scales =
+      int8.fp4_k > 0 ? kernels::scale_count(kFp4PanelsMax * kPanelOutputs, int8.fp4_k, int8.group)
+                     : 0;
+  codes = carver.take<uint8_t>(fp4_codes);
+  scales = carver.take<float>(fp4_scales);
+  offsets = carver.take<int32_t>(fp4_scales);
 }
 
-void matmul(const Context& context, const PackedView& w, const Rows& x, const int32_t* x_rows,
-            int64_t m, float* y, int64_t y_stride, bool fp32) {
+int64_t MatmulScratch::bytes(const Int8Plan& int8) {
+  Carver carver(nullptr);
+  MatmulScratch(carver, int8);
+  return carver.bytes();
+}
+
+bool takes_bf16(const Context& context, const Matrix& w) {
+  return context.bf16_inputs && !w.int8_inputs && format_allows_bf16(w.format);
+}
+
+namespace {
+
+/// MXFP4 panels become int8 a few at a time: their codes stay in the second-level cache. Every
+/// output is the same chain of sums whatever the number of panels and rows.
+void matmul_fp4_int8(const Context& context, const Matrix& w, kernels::MatmulI8Args args,
+                     const MatmulScratch& scratch) {
+  TRINE_CHECK(scratch.codes != nullptr && w.k_padded <= context.int8.fp4_k);
+  float* y = args.y;
+  args.w.format = kernels::WeightFormat::kInt8;
+  args.w.scale_kind = kernels::ScaleKind::kF32;
+  args.w.group = context.int8.group;
+  args.w.data = scratch.codes;
+  args.w.scales = scratch.scales;
+  args.offsets = scratch.offsets;
+  const int64_t panels = kernels::panel_count(w.n);
+  for (int64_t begin = 0; begin < panels; begin += kFp4PanelsMax) {
+    const int64_t end = std::min(begin + kFp4PanelsMax, panels);
+    context.table.int8_from_fp4(
+        {w, begin, end, context.int8.group, scratch.codes, scratch.scales, scratch.offsets});
+    args.w.n = std::min(w.n - begin * kPanelOutputs, (end - begin) * kPanelOutputs);
+    args.panel_end = end - begin;
+    args.y = y + begin * kPanelOutputs;
+    context.table.matmul_i8(args);
+  }
+}
+
+void matmul_int8(const Context& context, const Matrix& w, const Rows& x, const int32_t* x_rows,
+                 int64_t m, float* y, int64_t y_stride, const MatmulScratch* scratch) {
+  kernels::MatmulI8Args args{};
+  args.x = x.int8;
+  args.x_stride = x.int8_stride;
+  args.x_scales = x.int8_scales;
+  args.x_scale_stride = x.int8_scale_stride;
+  args.x_rows = x_rows;
+  args.m = m;
+  args.w = w;
+  args.offsets = w.offsets;
+  args.panel_begin = 0;
+  args.panel_end = kernels::panel_count(w.n);
+  args.y = y;
+  args.y_stride = y_stride;
+  if (w.offsets != nullptr) return context.table.matmul_i8(args);
+  matmul_fp4_int8(context, w, args, *scratch);
+}
+
+}  // namespace
+
+void matmul(const Context& context, const Matrix& w, const Rows& x, const int32_t* x_rows,
+            int64_t m, float* y, int64_t y_stride, bool fp32, const MatmulScratch* scratch) {
+  if (w.int8_inputs && !fp32) return matmul_int8(context, w, x, x_rows, m, y, y_stride, scratch);
   const bool bf16 = !fp32 && takes_bf16(context, w);
   kernels::MatmulArgs args{};
   args.x = bf16 ? static_cast<const void*>(x.bf16) : x.f32;

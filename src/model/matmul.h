@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/carver.h"
 #include "model/context.h"
 #include "model/packed_linear.h"
 
@@ -15,8 +16,8 @@ namespace trine::model {
 
 /// y = x W^T, or with `up` y = act(x W^T, x Up^T) (spec section 2), for `m` rows.
 struct MatmulJob {
-  kernels::PackedView w{};
-  kernels::PackedView up{};  ///< n = 0: none
+  Matrix w{};
+  Matrix up{};  ///< n = 0: none
   Rows x;
   const int32_t* x_rows = nullptr;  ///< row r reads x row x_rows[r]; null: r
   int64_t m = 0;
@@ -31,15 +32,15 @@ class MatmulList {
 
   void clear() { jobs_.clear(); }
   void add(const MatmulJob& job);
-  /// Runs all jobs; `scratch(worker)` has kMatmulScratchFloats floats. Clears the list.
+  /// Runs all jobs; `scratch.carve(worker)` has MatmulScratch::bytes(). Clears the list.
   template <typename Scratch>
   void run(const Context& context, const Scratch& scratch) {
     const int64_t tasks = prepare(context.pool.threads());
     if (is_small()) {
-      for (int64_t task = 0; task < tasks; ++task) run_task(context, task, scratch(0));
+      for (int64_t task = 0; task < tasks; ++task) run_task(context, task, scratch.carve(0));
     } else {
       context.pool.parallel_for(
-          tasks, [&](int64_t task, int worker) { run_task(context, task, scratch(worker)); });
+          tasks, [&](int64_t task, int worker) { run_task(context, task, scratch.carve(worker)); });
     }
     clear();
   }
@@ -47,7 +48,7 @@ class MatmulList {
  private:
   int64_t prepare(int workers);
   bool is_small() const;
-  void run_task(const Context& context, int64_t task, float* scratch) const;
+  void run_task(const Context& context, int64_t task, Carver scratch) const;
 
   std::vector<MatmulJob> jobs_;
   std::vector<int64_t> first_task_;  ///< of each job inside a worker's share; one more at the end
@@ -57,14 +58,27 @@ class MatmulList {
 /// Rows of a fused gate-and-up task that are kept between the products and the activation.
 constexpr int64_t kMatmulRowBlock = 64;
 constexpr int64_t kMatmulPanelsMax = 16;
-constexpr int64_t kMatmulScratchFloats =
-    2 * kMatmulRowBlock * kMatmulPanelsMax * kernels::kPanelOutputs;
+constexpr int64_t kFp4PanelsMax = 4;  ///< of MXFP4 that are int8 at a time
+
+/// Scratch of a worker: results of a fused task, and MXFP4 panels as int8.
+struct MatmulScratch {
+  float* gate;       ///< [kMatmulRowBlock][kMatmulPanelsMax * 16]
+  float* up;         ///< the same
+  uint8_t* codes;    ///< what kernels::Int8FromFp4Args writes for kFp4PanelsMax panels; else null
+  float* scales;     ///< the same
+  int32_t* offsets;  ///< the same
+
+  MatmulScratch(Carver& carver, const Int8Plan& int8);
+  static int64_t bytes(const Int8Plan& int8);
+};
 
 /// One product on the calling thread: the kernel that the precision and the format ask for. y has
-/// columns [0, w.n). `x` needs the copy that takes_bf16() names.
-void matmul(const Context& context, const kernels::PackedView& w, const Rows& x,
-            const int32_t* x_rows, int64_t m, float* y, int64_t y_stride, bool fp32 = false);
+/// columns [0, w.n). `x` needs the copy that takes_bf16() names, or the int8 copy; `scratch` is
+/// needed for MXFP4 that takes int8 inputs.
+void matmul(const Context& context, const Matrix& w, const Rows& x, const int32_t* x_rows,
+            int64_t m, float* y, int64_t y_stride, bool fp32 = false,
+            const MatmulScratch* scratch = nullptr);
 /// True when products with this matrix read the bf16 copies.
-bool takes_bf16(const Context& context, const kernels::PackedView& w);
+bool takes_bf16(const Context& context, const Matrix& w);
 
 }  // namespace trine::model

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/try.h"
+#include "kernels/fp4_int8_args.h"
 #include "kernels/pack.h"
 #include "tensor/float_formats.h"
 
@@ -180,10 +181,26 @@ Status pack_scales(const checkpoint::Checkpoint& checkpoint, const PackItem& ite
   return {};
 }
 
-/// Packs one panel of floats [outputs][k] as F32 or BF16.
+/// Rounds one panel of floats [outputs][k] to int8; its scales and offsets beside it.
+void pack_int8(const PackItem& item, int64_t panel, const float* values, int64_t outputs) {
+  const Matrix& view = item.target->view;
+  const int64_t scales = group_count(view) * kPanelOutputs;
+  const auto* first_scale = static_cast<const float*>(view.scales);
+  kernels::quantise_panel_int8({.rows = values,
+                                .row_stride = view.k,
+                                .outputs = outputs,
+                                .k = view.k,
+                                .group = view.group,
+                                .codes = panel_data(item, panel),
+                                .scales = const_cast<float*>(first_scale) + panel * scales,
+                                .offsets = const_cast<int32_t*>(view.offsets) + panel * scales});
+}
+
+/// Packs one panel of floats [outputs][k] as F32, BF16 or int8.
 void pack_values(const PackItem& item, int64_t panel, const float* values, int64_t outputs,
                  PackScratch* scratch) {
   const PackedView& view = item.target->view;
+  if (view.format == WeightFormat::kInt8) return pack_int8(item, panel, values, outputs);
   const int64_t count = outputs * view.k;
   const auto* rows = reinterpret_cast<const uint8_t*>(values);
   int64_t row_bytes = view.k * 4;
@@ -205,11 +222,32 @@ void pack_values(const PackItem& item, int64_t panel, const float* values, int64
                        .out = panel_data(item, panel)});
 }
 
+/// Rows of a run as floats. A whole trunk of bf16 comes this way, so that one is read in a loop of
+/// its own.
+Status read_values(const checkpoint::Checkpoint& checkpoint, const PackItem& item, const Run& run,
+                   PackScratch* scratch) {
+  const Linear& linear = item.linear;
+  const int64_t count = run.rows * linear.in;
+  scratch->values.resize(static_cast<size_t>(count));
+  if (linear.coding != WeightCoding::kPlain || linear.codes->dtype != DType::kBf16) {
+    return checkpoint.dequantise_rows(linear, run.source_row, run.source_row + run.rows,
+                                      scratch->values.data());
+  }
+  scratch->codes.resize(static_cast<size_t>(count * 2));
+  TRINE_RETURN_IF_ERROR(checkpoint.read(*linear.codes, run.source_row * linear.in * 2,
+                                        scratch->codes.data(), count * 2));
+  const uint8_t* halves = scratch->codes.data();
+  for (int64_t i = 0; i < count; ++i) {
+    uint16_t half = 0;
+    std::memcpy(&half, halves + i * 2, sizeof half);
+    scratch->values[static_cast<size_t>(i)] = bf16_to_float(half);
+  }
+  return {};
+}
+
 Status pack_rows_by_value(const checkpoint::Checkpoint& checkpoint, const PackItem& item,
                           const Run& run, PackScratch* scratch) {
-  scratch->values.resize(static_cast<size_t>(run.rows * item.linear.in));
-  TRINE_RETURN_IF_ERROR(checkpoint.dequantise_rows(
-      item.linear, run.source_row, run.source_row + run.rows, scratch->values.data()));
+  TRINE_RETURN_IF_ERROR(read_values(checkpoint, item, run, scratch));
   for (int64_t i = 0; i < run.panels; ++i) {
     const int64_t first = i * kPanelOutputs;
     pack_values(item, run.panel + i, scratch->values.data() + first * item.linear.in,
@@ -246,8 +284,8 @@ Status pack_transposed(const checkpoint::Checkpoint& checkpoint, const PackItem&
 
 int64_t PackedLinear::panels_per_part() const { return kernels::panel_count(part_rows); }
 
-PackedView PackedLinear::part(int64_t index) const {
-  PackedView slice = panel_range(view, index * panels_per_part(), (index + 1) * panels_per_part());
+Matrix PackedLinear::part(int64_t index) const {
+  Matrix slice = panel_range(view, index * panels_per_part(), (index + 1) * panels_per_part());
   slice.n = part_rows;
   return slice;
 }
@@ -261,8 +299,12 @@ int64_t PackedLinear::scale_bytes() const {
   return panels() * group_count(view) * kPanelOutputs * scale_element_bytes(view.scale_kind);
 }
 
-PackedView panel_range(const PackedView& view, int64_t begin, int64_t end) {
-  PackedView range = view;
+int64_t PackedLinear::offset_bytes() const {
+  return view.int8_inputs && view.format == WeightFormat::kInt8 ? scale_bytes() : 0;
+}
+
+Matrix panel_range(const Matrix& view, int64_t begin, int64_t end) {
+  Matrix range = view;
   range.n = std::min(view.n - begin * kPanelOutputs, (end - begin) * kPanelOutputs);
   if (view.data != nullptr)
     range.data = view.data + begin * kernels::panel_bytes(view.format, view.k_padded);
@@ -270,6 +312,7 @@ PackedView panel_range(const PackedView& view, int64_t begin, int64_t end) {
     range.scales = static_cast<const uint8_t*>(view.scales) +
                    begin * group_count(view) * kPanelOutputs * scale_element_bytes(view.scale_kind);
   }
+  if (view.offsets != nullptr) range.offsets += begin * group_count(view) * kPanelOutputs;
   return range;
 }
 
@@ -277,26 +320,35 @@ bool format_allows_bf16(WeightFormat format) {
   return format != WeightFormat::kF32 && format != WeightFormat::kF16;
 }
 
-int64_t panel_range_bytes(const PackedView& view, int64_t begin, int64_t end) {
-  const int64_t scales =
-      view.scale_kind == ScaleKind::kNone
-          ? 0
-          : group_count(view) * kPanelOutputs * scale_element_bytes(view.scale_kind);
-  return (end - begin) * (kernels::panel_bytes(view.format, view.k_padded) + scales);
+int64_t panel_range_bytes(const Matrix& view, int64_t begin, int64_t end) {
+  const PackedLinear range{.view = panel_range(view, begin, end),
+                           .part_rows = (end - begin) * kPanelOutputs};
+  return range.bytes();
 }
 
-void plan_packing(PackItem* item) {
-  const Linear& linear = item->linear;
-  PackedLinear& target = *item->target;
-  PackedView& view = target.view;
-  target.parts = item->slices.parts;
-  target.part_rows = item->transposed ? linear.in : item->slices.rows;
-  view.k = item->transposed ? item->slices.rows : linear.in;
-  view.k_padded = kernels::pad_k(view.k);
-  view.n = target.parts == 1 ? target.part_rows : target.panels() * kPanelOutputs;
-  view.group = view.k_padded;
-  view.scale_kind = ScaleKind::kNone;
+namespace {
 
+/// Plain floats are rounded to int8 at load, MXFP4 is multiplied as int8, and other codings keep
+/// their kernels: rounding them twice would gain little.
+void plan_int8(PackItem* item) {
+  Matrix& view = item->target->view;
+  const bool mxfp4 = view.format == WeightFormat::kE2m1 && view.scale_kind == ScaleKind::kE8m0 &&
+                     view.group == kernels::kFp4Group;
+  const WeightFormat stored = view.format;
+  const bool wide =
+      stored == WeightFormat::kF32 || stored == WeightFormat::kF16 || stored == WeightFormat::kBf16;
+  const bool plain = item->linear.coding == WeightCoding::kPlain && wide && !item->transposed;
+  view.int8_inputs = mxfp4 || plain;
+  if (!plain) return;
+  item->by_value = true;
+  view.format = WeightFormat::kInt8;
+  view.scale_kind = ScaleKind::kF32;
+  view.group = item->int8_group;
+}
+
+void plan_coding(PackItem* item) {
+  const Linear& linear = item->linear;
+  PackedView& view = item->target->view;
   const std::optional<WeightFormat> format = format_of(linear);
   const bool one_scale = linear.group_in >= linear.in || linear.coding == WeightCoding::kPlain;
   const bool group_fits = one_scale || linear.group_in == 16 || linear.group_in % 32 == 0;
@@ -310,6 +362,24 @@ void plan_packing(PackItem* item) {
   view.format = *format;
   view.scale_kind = scale_kind_of(linear.coding);
   if (!one_scale) view.group = linear.group_in;
+}
+
+}  // namespace
+
+void plan_packing(PackItem* item) {
+  const Linear& linear = item->linear;
+  PackedLinear& target = *item->target;
+  PackedView& view = target.view;
+  target.parts = item->slices.parts;
+  target.part_rows = item->transposed ? linear.in : item->slices.rows;
+  view.k = item->transposed ? item->slices.rows : linear.in;
+  view.k_padded = kernels::pad_k(view.k);
+  view.n = target.parts == 1 ? target.part_rows : target.panels() * kPanelOutputs;
+  view.group = view.k_padded;
+  view.scale_kind = ScaleKind::kNone;
+
+  plan_coding(item);
+  if (item->int8_group > 0) plan_int8(item);
 }
 
 Status pack_panels(const checkpoint::Checkpoint& checkpoint, const PackItem& item, int64_t begin,

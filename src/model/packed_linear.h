@@ -23,10 +23,17 @@ struct RowSlices {
   int64_t stride = 0;
 };
 
+/// A packed matrix and whether it takes int8 inputs. MXFP4 becomes int8 while it is multiplied,
+/// other weights have become so at load and then have `offsets` (kernels: MatmulI8Args).
+struct Matrix : kernels::PackedView {
+  bool int8_inputs = false;
+  const int32_t* offsets = nullptr;
+};
+
 /// Packed weights of `parts` equal slices, one after another; view.n counts the panels' padding
 /// between parts as outputs.
 struct PackedLinear {
-  kernels::PackedView view{};
+  Matrix view{};
   int64_t parts = 1;
   int64_t part_rows = 0;
 
@@ -34,27 +41,29 @@ struct PackedLinear {
   int64_t panels_per_part() const;
   int64_t panels() const { return parts * panels_per_part(); }
   /// One slice as a matrix of its own, [part_rows, k].
-  kernels::PackedView part(int64_t index) const;
+  Matrix part(int64_t index) const;
   int64_t code_bytes() const;
   int64_t scale_bytes() const;
-  int64_t bytes() const { return code_bytes() + scale_bytes(); }
+  int64_t offset_bytes() const;
+  int64_t bytes() const { return code_bytes() + scale_bytes() + offset_bytes(); }
 };
 
 /// Panels [begin, end) of a matrix as a matrix of its own.
-kernels::PackedView panel_range(const kernels::PackedView& view, int64_t begin, int64_t end);
+Matrix panel_range(const Matrix& view, int64_t begin, int64_t end);
 /// True for the formats that are exact in bf16 and so run on the 16-bit unit in fast precision.
 bool format_allows_bf16(kernels::WeightFormat format);
-/// Bytes of codes and scales of panels [begin, end).
-int64_t panel_range_bytes(const kernels::PackedView& view, int64_t begin, int64_t end);
+/// Bytes of codes, scales and offsets of panels [begin, end).
+int64_t panel_range_bytes(const Matrix& view, int64_t begin, int64_t end);
 
 /// One module to be packed, and where.
 struct PackItem {
   checkpoint::Linear linear;
   RowSlices slices;
-  bool transposed = false;  ///< outputs and inputs swapped inside each part (absorbed MLA keys)
-  bool by_value = false;    ///< de-quantised row by row, packed as BF16 (when exact) or F32
-  int64_t code_offset = 0;  ///< into the arena
-  int64_t scale_offset = 0;
+  bool transposed = false;   ///< outputs and inputs swapped inside each part (absorbed MLA keys)
+  int64_t int8_group = 0;    ///< int8 inputs with this k per scale, where the coding allows it
+  bool by_value = false;     ///< de-quantised row by row, packed as BF16 (when exact), F32 or int8
+  int64_t code_offset = 0;   ///< into the arena
+  int64_t scale_offset = 0;  ///< offsets follow the scales
   PackedLinear* target = nullptr;
 };
 

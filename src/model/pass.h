@@ -39,7 +39,6 @@ struct WorkerScratch {
   int64_t bytes = 0;
 
   Carver carve(int worker) const { return Carver(base + worker * bytes); }
-  float* operator()(int worker) const { return carve(worker).take<float>(1); }
 };
 
 struct Pass {
@@ -57,14 +56,31 @@ struct BufferShape {
   int threads = 1;
   bool bf16_inputs = false;
   bool keep_f32 = true;  ///< somebody reads the float rows of every matmul input
+  Int8Plan int8 = {};    ///< of the weights
 
-  /// Inputs of matmuls: the copies that are read.
-  Rows rows_of(Carver& carver, int64_t count, int64_t width, bool always_f32) const {
+  /// Who multiplies rows.
+  enum class Readers {
+    kBf16,  ///< only matrices that never take int8 inputs
+    kInt8,  ///< only matrices that do where they can
+    kBoth,
+  };
+
+  /// Inputs of matmuls: the copies that are read. int8 copies are made of the floats.
+  Rows rows_of(Carver& carver, int64_t count, int64_t width, bool always_f32,
+               Readers readers = Readers::kInt8) const {
+    const bool as_int8 = int8.group > 0 && readers != Readers::kBf16;
     Rows r;
     r.stride = width;
     r.bf16_stride = round_up(width, kernels::kKPadding);
-    if (always_f32 || keep_f32) r.f32 = carver.take<float>(count * width);
-    if (bf16_inputs) r.bf16 = carver.take<uint16_t>(count * r.bf16_stride);
+    if (always_f32 || keep_f32 || as_int8) r.f32 = carver.take<float>(count * width);
+    if (bf16_inputs && !(as_int8 && int8.whole && readers == Readers::kInt8))
+      r.bf16 = carver.take<uint16_t>(count * r.bf16_stride);
+    if (as_int8) {
+      r.int8_stride = r.bf16_stride;
+      r.int8_scale_stride = (r.int8_stride + int8.group - 1) / int8.group;
+      r.int8 = carver.take<uint8_t>(count * r.int8_stride);
+      r.int8_scales = carver.take<float>(count * r.int8_scale_stride);
+    }
     return r;
   }
 };

@@ -124,7 +124,12 @@ class Loader {
     for (PackItem& item : weights_.plan->matrices) {
       item.target->view.data =
           reinterpret_cast<const uint8_t*>(weights_.arena.data() + item.code_offset);
-      item.target->view.scales = weights_.arena.data() + item.scale_offset;
+      const std::byte* scales = weights_.arena.data() + item.scale_offset;
+      item.target->view.scales = scales;
+      if (item.target->offset_bytes() > 0) {
+        item.target->view.offsets =
+            reinterpret_cast<const int32_t*>(scales + item.target->scale_bytes());
+      }
       order.push_back(&item);
     }
     std::sort(order.begin(), order.end(), [](const PackItem* a, const PackItem* b) {

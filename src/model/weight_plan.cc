@@ -1,6 +1,7 @@
 // Laying out all weights of a model in one arena (names of spec section 8, shapes of the config).
 #include "model/weight_plan.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/try.h"
@@ -33,9 +34,12 @@ class Planner {
   }
   /// The module of the files, or, without files, what the release would store.
   Result<Linear> module(const std::string& name, int64_t out, int64_t in, bool expert) const;
-  Status matrix(const std::string& name, int64_t out, int64_t in, PackedLinear* target);
+  /// Which inputs a matrix takes where the int8 path was asked for.
+  enum class Inputs { kInt8, kWide };
+  Status matrix(const std::string& name, int64_t out, int64_t in, PackedLinear* target,
+                Inputs inputs = Inputs::kInt8);
   Status sliced(const Linear& linear, const RowSlices& slices, bool transposed,
-                PackedLinear* target);
+                PackedLinear* target, Inputs inputs);
   void vector(const std::string& name, int64_t count, const float** target,
               FloatItem::Kind kind = FloatItem::Kind::kPlain, int64_t taps = 1);
   void residual_mix(const std::string& name, const float** target);
@@ -70,23 +74,30 @@ Result<Linear> Planner::module(const std::string& name, int64_t out, int64_t in,
 }
 
 Status Planner::sliced(const Linear& linear, const RowSlices& slices, bool transposed,
-                       PackedLinear* target) {
+                       PackedLinear* target, Inputs inputs) {
   PackItem item;
+  item.int8_group = inputs == Inputs::kInt8 ? weights_.int8.group : 0;
   item.linear = linear;
   item.slices = slices;
   item.transposed = transposed;
   item.target = target;
   plan_packing(&item);
   item.code_offset = place(target->code_bytes());
-  item.scale_offset = place(target->scale_bytes());
+  item.scale_offset = place(target->scale_bytes() + target->offset_bytes());
   weights_.needs_f32_rows = weights_.needs_f32_rows || !format_allows_bf16(target->view.format);
+  const Matrix& view = target->view;
+  if (item.int8_group > 0 && !view.int8_inputs) weights_.int8.whole = false;
+  if (view.int8_inputs && view.format == kernels::WeightFormat::kE2m1)
+    weights_.int8.fp4_k = std::max(weights_.int8.fp4_k, view.k_padded);
   plan_.matrices.push_back(std::move(item));
   return {};
 }
 
-Status Planner::matrix(const std::string& name, int64_t out, int64_t in, PackedLinear* target) {
+Status Planner::matrix(const std::string& name, int64_t out, int64_t in, PackedLinear* target,
+                       Inputs inputs) {
   TRINE_ASSIGN_OR_RETURN(const Linear linear, module(name, out, in, false));
-  return sliced(linear, {.parts = 1, .rows = out, .begin = 0, .stride = out}, false, target);
+  return sliced(linear, {.parts = 1, .rows = out, .begin = 0, .stride = out}, false, target,
+                inputs);
 }
 
 void Planner::vector(const std::string& name, int64_t count, const float** target,
@@ -135,18 +146,18 @@ Status Planner::kda(const std::string& prefix, KdaWeights* w) {
   const RowSlices per_head{.parts = heads, .rows = head_dim, .begin = 0, .stride = head_dim};
   const auto head_matrix = [&](const std::string& name, PackedLinear* target) -> Status {
     TRINE_ASSIGN_OR_RETURN(const Linear linear, module(prefix + name, width, head_dim, false));
-    return sliced(linear, per_head, false, target);
+    return sliced(linear, per_head, false, target, Inputs::kWide);
   };
   TRINE_RETURN_IF_ERROR(matrix(prefix + "q_proj", width, d, &w->q_proj));
   TRINE_RETURN_IF_ERROR(matrix(prefix + "k_proj", width, d, &w->k_proj));
   TRINE_RETURN_IF_ERROR(matrix(prefix + "v_proj", width, d, &w->v_proj));
-  TRINE_RETURN_IF_ERROR(matrix(prefix + "f_a_proj", head_dim, d, &w->f_a_proj));
+  TRINE_RETURN_IF_ERROR(matrix(prefix + "f_a_proj", head_dim, d, &w->f_a_proj, Inputs::kWide));
   TRINE_RETURN_IF_ERROR(head_matrix("f_b_proj", &w->f_b_proj));
-  TRINE_RETURN_IF_ERROR(matrix(prefix + "b_proj", heads, d, &w->b_proj));
+  TRINE_RETURN_IF_ERROR(matrix(prefix + "b_proj", heads, d, &w->b_proj, Inputs::kWide));
   if (config_.use_full_rank_gate) {
     TRINE_RETURN_IF_ERROR(matrix(prefix + "g_proj", width, d, &w->g_proj));
   } else {
-    TRINE_RETURN_IF_ERROR(matrix(prefix + "g_a_proj", head_dim, d, &w->g_a_proj));
+    TRINE_RETURN_IF_ERROR(matrix(prefix + "g_a_proj", head_dim, d, &w->g_a_proj, Inputs::kWide));
     TRINE_RETURN_IF_ERROR(head_matrix("g_b_proj", &w->g_b_proj));
   }
   TRINE_RETURN_IF_ERROR(matrix(prefix + "o_proj", d, width, &w->o_proj));
@@ -172,7 +183,7 @@ Status Planner::mla(const std::string& prefix, MlaWeights* w) {
     TRINE_ASSIGN_OR_RETURN(const Linear q_b,
                            module(prefix + "q_b_proj", heads * query, *config_.q_lora_rank, false));
     const RowSlices per_head{.parts = heads, .rows = query, .begin = 0, .stride = query};
-    TRINE_RETURN_IF_ERROR(sliced(q_b, per_head, false, &w->q_b_proj));
+    TRINE_RETURN_IF_ERROR(sliced(q_b, per_head, false, &w->q_b_proj, Inputs::kInt8));
   } else {
     TRINE_RETURN_IF_ERROR(matrix(prefix + "q_proj", heads * query, d, &w->q_proj));
   }
@@ -183,8 +194,8 @@ Status Planner::mla(const std::string& prefix, MlaWeights* w) {
                          module(prefix + "kv_b_proj", heads * (nope + value), rank, false));
   const RowSlices keys{.parts = heads, .rows = nope, .begin = 0, .stride = nope + value};
   const RowSlices values{.parts = heads, .rows = value, .begin = nope, .stride = nope + value};
-  TRINE_RETURN_IF_ERROR(sliced(kv_b, keys, true, &w->k_absorbed));
-  TRINE_RETURN_IF_ERROR(sliced(kv_b, values, false, &w->v_up));
+  TRINE_RETURN_IF_ERROR(sliced(kv_b, keys, true, &w->k_absorbed, Inputs::kWide));
+  TRINE_RETURN_IF_ERROR(sliced(kv_b, values, false, &w->v_up, Inputs::kWide));
   if (config_.mla_use_output_gate) {
     TRINE_RETURN_IF_ERROR(matrix(prefix + "g_proj", heads * value, d, &w->g_proj));
   }
@@ -203,7 +214,8 @@ Status Planner::expert(const std::string& prefix, MlpWeights* w) {
   const auto add = [&](const char* name, int64_t out, int64_t inputs,
                        PackedLinear* target) -> Status {
     TRINE_ASSIGN_OR_RETURN(const Linear linear, module(prefix + name, out, inputs, true));
-    return sliced(linear, {.parts = 1, .rows = out, .begin = 0, .stride = out}, false, target);
+    return sliced(linear, {.parts = 1, .rows = out, .begin = 0, .stride = out}, false, target,
+                  Inputs::kInt8);
   };
   TRINE_RETURN_IF_ERROR(add("w1", width, in, &w->gate_proj));
   TRINE_RETURN_IF_ERROR(add("w3", width, in, &w->up_proj));
@@ -217,7 +229,7 @@ Status Planner::moe(const std::string& prefix, MoeWeights* w) {
   TRINE_ASSIGN_OR_RETURN(const Linear gate, module(prefix + "gate", config_.num_experts, d, false));
   const RowSlices rows{
       .parts = 1, .rows = config_.num_experts, .begin = 0, .stride = config_.num_experts};
-  TRINE_RETURN_IF_ERROR(sliced(gate, rows, false, &w->gate));
+  TRINE_RETURN_IF_ERROR(sliced(gate, rows, false, &w->gate, Inputs::kWide));
   weights_.needs_f32_rows =
       wide_rows;  // the router takes fp32 rows whatever its type, and they exist
   w->router_reads_latent = gate.in != d;
@@ -278,8 +290,9 @@ Status Planner::run() {
 }  // namespace
 
 Result<std::unique_ptr<WeightSet>> plan_weights(const ModelConfig& config,
-                                                const Checkpoint* checkpoint) {
+                                                const Checkpoint* checkpoint, bool int8) {
   auto weights = std::make_unique<WeightSet>();
+  weights->int8.group = int8 ? kInt8Group : 0;
   weights->plan = std::make_shared<WeightSet::Plan>();
   TRINE_RETURN_IF_ERROR(Planner(config, checkpoint, weights.get()).run());
   return weights;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
+#include "model/int8_plan.h"
 #include "model/packed_linear.h"
 #include "platform/memory.h"
 #include "platform/thread_pool.h"
@@ -91,6 +92,7 @@ struct WeightSet {
   const float* norm = nullptr;             // [d]
   PackedLinear lm_head;                    // [V, d]
   bool needs_f32_rows = false;             ///< some weight (F32, F16) never takes bf16 inputs
+  Int8Plan int8;                           ///< which matrices take int8 inputs
   int64_t bytes = 0;                       ///< of the arena
 
   Buffer arena;
@@ -100,9 +102,12 @@ struct WeightSet {
 
 /// Lays out every weight without reading one: shapes, formats, bytes; pointers stay null. With a
 /// checkpoint whose headers are there, the formats are those of its tensors; without one the
-/// release's (bf16, and MXFP4 experts in the K3 layout). Errors: kUnsupported, kNotFound.
+/// release's (bf16, and MXFP4 experts in the K3 layout). With `int8` the trunk (all but the router,
+/// small gates and what MLA absorbs) is laid out as int8 and the experts take int8 inputs. Errors:
+/// kUnsupported, kNotFound.
 Result<std::unique_ptr<WeightSet>> plan_weights(const checkpoint::ModelConfig& config,
-                                                const checkpoint::Checkpoint* checkpoint);
+                                                const checkpoint::Checkpoint* checkpoint,
+                                                bool int8 = false);
 
 /// Reads and packs everything that plan_weights laid out. Worker w packs the w-th share of every
 /// matrix, which is the share it will multiply. `progress` is called from this thread.

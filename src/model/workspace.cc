@@ -11,8 +11,9 @@ namespace {
 
 constexpr int64_t kPrivateGap = 256;  // between two workers' blocks: no shared cache lines
 
-int64_t worker_bytes(const ModelConfig& config) {
-  int64_t bytes = kMatmulScratchFloats * 4;
+int64_t worker_bytes(const BufferShape& shape) {
+  const ModelConfig& config = shape.config;
+  int64_t bytes = MatmulScratch::bytes(shape.int8);
   bytes = std::max(bytes, kernels::kAttnResValuesMax * static_cast<int64_t>(sizeof(const float*)));
   if (config.kda_layer_count() > 0) bytes = std::max(bytes, KdaBuffers::worker_bytes(config));
   if (config.mla_layer_count() > 0) bytes = std::max(bytes, MlaBuffers::worker_bytes(config));
@@ -32,11 +33,11 @@ int64_t residual_count(const ModelConfig& config) {
 PassBuffers::PassBuffers(Carver& carver, const BufferShape& shape) {
   const ModelConfig& config = shape.config;
   residuals = carver.take<float>(residual_count(config) * shape.rows * config.hidden_size);
-  x = shape.rows_of(carver, shape.rows, config.hidden_size, true);
+  x = shape.rows_of(carver, shape.rows, config.hidden_size, true, BufferShape::Readers::kBoth);
   out = carver.take<float>(shape.rows * config.hidden_size);
   span_of_row = carver.take<int32_t>(shape.rows);
   bad_layer = carver.take<int32_t>(shape.rows);
-  worker_bytes = trine::model::worker_bytes(config);
+  worker_bytes = trine::model::worker_bytes(shape);
   workers = carver.take<std::byte>(worker_bytes * shape.threads);
   const int64_t shared = carver.mark();
   if (config.kda_layer_count() > 0) kda.emplace(carver, shape);

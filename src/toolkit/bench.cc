@@ -178,7 +178,8 @@ class Bench {
                            checkpoint::Checkpoint::open(folder_, {.scan_scales = false}));
     config_ = checkpoint.config();
     for (const auto& file : checkpoint.files()) file_bytes_ += file.bytes;
-    TRINE_ASSIGN_OR_RETURN(const auto weights, model::plan_weights(config_, &checkpoint));
+    TRINE_ASSIGN_OR_RETURN(const auto weights,
+                           model::plan_weights(config_, &checkpoint, options_.load.int8_inputs));
     const bool bf16 =
         options_.load.precision == Precision::kFast &&
         (kernels::kernel_table(isa_).bf16_inputs || options_.load.round_inputs_to_bf16);
@@ -307,6 +308,7 @@ class Bench {
     value.set("file_bytes", file_bytes_);
     value.set("weight_bytes", plan.weight_bytes);
     value.set("precision", options_.load.precision == Precision::kExact ? "exact" : "fast");
+    value.set("int8_inputs", options_.load.int8_inputs);
     value.set("isa", model_->isa());
     value.set("kernels", model_->kernels());
     value.set("threads", model_->threads());

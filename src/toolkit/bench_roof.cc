@@ -6,11 +6,21 @@
 
 namespace trine {
 
+namespace {
+
+double peak_of(engine::Unit unit, const Peaks& peaks) {
+  double peak = 0;
+  if (unit == engine::Unit::kBf16) peak = peaks.matrix_bf16();
+  if (unit == engine::Unit::kInt8) peak = peaks.int8;
+  return peak > 0 ? peak : peaks.f32;
+}
+
+}  // namespace
+
 double roof_seconds(const engine::PassCost& cost, const Peaks& peaks) {
   double seconds = 0;
   for (const engine::Cost& part : cost.costs) {
-    const bool matrix = part.unit == engine::Unit::kBf16 && peaks.matrix_bf16() > 0;
-    const double peak = matrix ? peaks.matrix_bf16() : peaks.f32;
+    const double peak = peak_of(part.unit, peaks);
     const double reading = peaks.read_bytes_per_s > 0 ? part.bytes / peaks.read_bytes_per_s : 0;
     const double computing = peak > 0 ? part.operations / peak : 0;
     seconds += std::max(reading, computing);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/table.h"
 #include "platform/cpu.h"
 #include "support/checkpoint_builder.h"
 #include "support/temp_dir.h"
@@ -84,20 +85,29 @@ std::vector<int32_t> some_ids(int64_t count) {
 struct Setting {
   Isa isa;
   Precision precision;
+  bool int8_inputs = false;
 };
 
 std::string setting_name(const ::testing::TestParamInfo<Setting>& setting) {
   return std::string(isa_name(setting.param.isa)) +
-         (setting.param.precision == Precision::kExact ? "_exact" : "_fast");
+         (setting.param.precision == Precision::kExact ? "_exact" : "_fast") +
+         (setting.param.int8_inputs ? "_int8" : "");
 }
 
 class SameBits : public ::testing::TestWithParam<Setting> {
  protected:
+  void SetUp() override {
+    if (GetParam().int8_inputs && !kernels::kernel_table(GetParam().isa).int8_inputs) {
+      GTEST_SKIP() << isa_name(GetParam().isa) << " has no integer dot product (AVX512-VNNI)";
+    }
+  }
+
   /// The scalar level is a hundred times slower: it takes the narrow model and shorter prompts.
   static Model load(bool wide, int threads, int64_t chunk) {
     LoadOptions options;
     options.isa = isa_name(GetParam().isa);
     options.precision = GetParam().precision;
+    options.int8_inputs = GetParam().int8_inputs;
     options.threads = threads;
     options.prefill_chunk = chunk;
     options.context = 2048;
@@ -244,6 +254,7 @@ std::vector<Setting> all_settings() {
     settings.push_back({isa, Precision::kExact});
     settings.push_back({isa, Precision::kFast});
   }
+  settings.push_back({best_isa(), Precision::kFast, /*int8_inputs=*/true});
   return settings;
 }
 

@@ -180,9 +180,10 @@ KdaBuffers::KdaBuffers(Carver& carver, const BufferShape& shape) {
   k = carver.take<float>(shape.rows * width);
   v = carver.take<float>(shape.rows * width);
   gate = carver.take<float>(config.use_full_rank_gate ? shape.rows * width : 0);
-  f_a = shape.rows_of(carver, shape.rows, config.kda_head_dim, false);
-  g_a =
-      shape.rows_of(carver, config.use_full_rank_gate ? 0 : shape.rows, config.kda_head_dim, false);
+  constexpr auto kBf16 = BufferShape::Readers::kBf16;
+  f_a = shape.rows_of(carver, shape.rows, config.kda_head_dim, false, kBf16);
+  g_a = shape.rows_of(carver, config.use_full_rank_gate ? 0 : shape.rows, config.kda_head_dim,
+                      false, kBf16);
   b = carver.take<float>(shape.rows * config.kda_num_heads);
   o = shape.rows_of(carver, shape.rows, width, false);
 }
@@ -215,6 +216,7 @@ void kda(const Pass& pass, const KdaWeights& w, int64_t index, const Rows& x,
     HeadTask(pass, w, index, buffers, task, worker).run();
   });
 
+  pass.context.quantise(buffers.o, rows, width);
   pass.products.add({.w = w.o_proj.view,
                      .x = buffers.o,
                      .m = rows,

@@ -143,7 +143,7 @@ void MlaLayer::append_latents() {
       if (w_.q_a_proj.empty()) continue;
       float* q_a = b_.q_a.f32 + r * b_.q_a.stride;
       table_.rms_norm({q_a, w_.q_a_layernorm, b_.q_a.stride, kLoraNormEps, q_a});
-      context_.store_bf16(b_.q_a, r, 0, b_.q_a.stride, true, q_a);
+      context_.store_row(b_.q_a, r, b_.q_a.stride);
     }
   });
 }
@@ -369,6 +369,7 @@ void mla(const Pass& pass, const MlaWeights& w, int64_t index, const Rows& x,
     layer.attend(row, std::min(buffers.block_rows, pass.batch.rows - row));
   }
   const int64_t width = pass.context.config.hidden_size;
+  pass.context.quantise(buffers.o, pass.batch.rows, buffers.o.stride);
   pass.products.add({.w = w.o_proj.view,
                      .x = buffers.o,
                      .m = pass.batch.rows,

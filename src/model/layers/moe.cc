@@ -71,6 +71,8 @@ class MoeLayer {
 
   void experts() {
     const Rows& z = has_latent_ ? b_.z : x_;
+    if (has_latent_) context_.quantise(b_.z, rows_, latent_);
+    if (!w_.shared_experts.down_proj.empty()) context_.quantise(b_.shared, rows_, b_.shared.stride);
     if (!w_.shared_experts.down_proj.empty()) {
       pass_.products.add({.w = w_.shared_experts.down_proj.view,
                           .x = b_.shared,
@@ -86,6 +88,7 @@ class MoeLayer {
                           .y = b_.h.from(first)});
     });
     run();
+    context_.quantise(b_.h, rows_ * picked_, b_.h.stride);
     for_experts([&](const MlpWeights& expert, int64_t first, int64_t count) {
       pass_.products.add({.w = expert.down_proj.view,
                           .x = b_.h.from(first),
@@ -108,7 +111,7 @@ class MoeLayer {
         if (w_.routed_expert_norm != nullptr) {
           table_.rms_norm({sum, w_.routed_expert_norm, latent_, config_.rms_norm_eps, sum});
         }
-        context_.store_bf16(b_.sum, r, 0, latent_, true, sum);
+        context_.store_row(b_.sum, r, latent_);
       }
     });
     if (!has_latent_) return;
