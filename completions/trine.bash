@@ -4,7 +4,7 @@
 _trine() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local verbs='run chat inspect bench synth tokenize detokenize render parse logits verify generate'
-  local model='--precision --threads --prefill-chunk --context --isa --allow-paging --quiet'
+  local model='--precision --int8 --threads --prefill-chunk --context --isa --allow-paging --quiet'
   local sampling='--max-tokens --temperature --top-p --top-k --min-p --seed'
   local prompt='--system --tools --think'
   local ids='--ids --ids-file'
