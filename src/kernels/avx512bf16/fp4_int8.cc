@@ -37,17 +37,41 @@ struct Shift {
   }
 };
 
-/// Two codes in the low byte of every 16-bit lane become two int8 in that lane.
-__m512i decode(__m512i pairs, const Shift& shift) {
+/// Two codes in the low byte of every 16-bit lane become two int8 in that lane. kExact: no count is
+/// above 3, so that no bit is lost and none reaches another byte.
+template <bool kExact>
+TRINE_INLINE __m512i decode(__m512i pairs, const Shift& shift) {
   const __m512i magnitudes = _mm512_broadcast_i32x4(
       _mm_setr_epi8(0, 8, 16, 24, 32, 48, 64, 96, 0, 8, 16, 24, 32, 48, 64, 96));
   const __m512i low = _mm512_and_si512(pairs, _mm512_set1_epi16(0x000f));
   const __m512i high = _mm512_and_si512(pairs, _mm512_set1_epi16(0x00f0));
   const __m512i codes = _mm512_or_si512(low, _mm512_slli_epi16(high, 4));
-  const __m512i sum = _mm512_add_epi8(_mm512_shuffle_epi8(magnitudes, codes), shift.half);
-  const __m512i value = _mm512_and_si512(_mm512_srlv_epi32(sum, shift.count), shift.keep);
+  __m512i value = _mm512_shuffle_epi8(magnitudes, codes);
+  if constexpr (!kExact) value = _mm512_add_epi8(value, shift.half);
+  value = _mm512_srlv_epi32(value, shift.count);
+  if constexpr (!kExact) value = _mm512_and_si512(value, shift.keep);
   const __mmask64 negative = _mm512_test_epi8_mask(codes, _mm512_set1_epi8(8));
   return _mm512_mask_sub_epi8(value, negative, _mm512_setzero_si512(), value);
+}
+
+/// 128 times the sums of codes, in two chains.
+struct Sums {
+  __m512i first;
+  __m512i second;
+};
+
+template <bool kExact>
+void decode_block(const uint8_t* words, const Shift& shift, uint8_t* codes, Sums* sums) {
+  const __m512i weight = _mm512_set1_epi8(-128);  // 128, as vpdpbusd takes it
+  for (int64_t row = 0; row < kRowsPerBlock; ++row) {
+    const __m512i word = _mm512_load_si512(words + row * kRowBytes);
+    const __m512i first = decode<kExact>(word, shift);
+    const __m512i second = decode<kExact>(_mm512_srli_epi16(word, 8), shift);
+    _mm512_store_si512(codes + 2 * row * kRowBytes, first);
+    _mm512_store_si512(codes + (2 * row + 1) * kRowBytes, second);
+    sums->first = _mm512_dpbusd_epi32(sums->first, weight, first);
+    sums->second = _mm512_dpbusd_epi32(sums->second, weight, second);
+  }
 }
 
 /// One group of one panel.
@@ -59,19 +83,18 @@ void decode_group(const uint8_t* words, const uint8_t* exponents, int64_t blocks
     own[b] = exponents_of(words + b * kRowsPerBlock * kRowBytes, exponents + b * kPanelOutputs);
     most = _mm512_max_epi32(most, own[b]);
   }
-  const __m512i weight = _mm512_set1_epi8(-128);  // 128, as vpdpbusd takes it
-  __m512i sum = _mm512_setzero_si512();
+  Sums sums{_mm512_setzero_si512(), _mm512_setzero_si512()};
   for (int64_t b = 0; b < blocks; ++b) {
     const Shift shift(most, own[b]);
-    for (int64_t row = b * kRowsPerBlock; row < (b + 1) * kRowsPerBlock; ++row) {
-      const __m512i word = _mm512_load_si512(words + row * kRowBytes);
-      const __m512i first = decode(word, shift);
-      const __m512i second = decode(_mm512_srli_epi16(word, 8), shift);
-      _mm512_store_si512(codes + 2 * row * kRowBytes, first);
-      _mm512_store_si512(codes + (2 * row + 1) * kRowBytes, second);
-      sum = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(sum, weight, first), weight, second);
-    }
+    const uint8_t* block = words + b * kRowsPerBlock * kRowBytes;
+    uint8_t* out = codes + 2 * b * kRowsPerBlock * kRowBytes;
+    const __mmask16 rounded = _mm512_cmpgt_epi32_mask(shift.count, _mm512_set1_epi32(3));
+    if (rounded == 0)
+      decode_block<true>(block, shift, out, &sums);
+    else
+      decode_block<false>(block, shift, out, &sums);
   }
+  const __m512i sum = _mm512_add_epi32(sums.first, sums.second);
   _mm512_storeu_si512(offsets, _mm512_sub_epi32(_mm512_setzero_si512(), sum));
   const __m512i four = _mm512_set1_epi32(4);
   const __m512i bits = _mm512_maskz_sub_epi32(_mm512_cmpgt_epi32_mask(most, four), most, four);
