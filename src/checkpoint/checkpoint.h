@@ -48,11 +48,11 @@ struct Linear {
   const TensorInfo* codes = nullptr;
   const TensorInfo* scales = nullptr;        ///< null for kPlain
   const TensorInfo* global_scale = nullptr;  ///< kNvfp4
-  /// Asymmetric kInt4 / kInt8Packed: I32 words packed along the outputs, [out / (32 / bits), groups].
-  /// kInt8: I8, shaped as the scales. Null: 8, 128, 0.
+  /// Asymmetric kInt4 / kInt8Packed: I32 words packed along the outputs, [out / (32 / bits),
+  /// groups]. kInt8: I8, shaped as the scales. Null: 8, 128, 0.
   const TensorInfo* zero_point = nullptr;
-  const TensorInfo* g_idx = nullptr;         ///< activation order: group of each input
-  int64_t group_in = 0;                      ///< inputs per scale; `in` = one scale per output row
+  const TensorInfo* g_idx = nullptr;  ///< activation order: group of each input
+  int64_t group_in = 0;               ///< inputs per scale; `in` = one scale per output row
   int64_t group_out =
       1;  ///< outputs per scale (128 in 128x128 blocks; `out` for one scale per tensor)
 };

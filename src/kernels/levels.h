@@ -1,4 +1,5 @@
-// What each level's folder provides: functions that overwrite entries of the table inherited from below.
+// What each level's folder provides: functions that overwrite entries of the table inherited from
+// below.
 #pragma once
 
 #include "kernels/table.h"

@@ -13,8 +13,8 @@ namespace trine::toolkit {
 /// Largest difference of two arrays, taken in pieces. NaN and infinity differ from everything.
 struct Difference {
   double max_abs = 0;
-  double reference_max = 0;  ///< largest |reference|
-  int64_t where = -1;        ///< index (a token, a head, ...) of the largest difference
+  double reference_max = 0;       ///< largest |reference|
+  int64_t where = -1;             ///< index (a token, a head, ...) of the largest difference
   double difference_squares = 0;  ///< sums of squares, for relative_norm()
   double reference_squares = 0;
 
