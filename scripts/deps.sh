@@ -8,7 +8,7 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build pkgconf
   nlohmann-json3-dev libcli11-dev libhwloc-dev libicu-dev libssl-dev libedit-dev
-  libgtest-dev python3
+  libgtest-dev libsimde-dev python3
 )
 if [[ ${1:-} == --ci ]]; then
   packages+=(clang libclang-rt-14-dev llvm clang-format clang-tidy ccache man-db)
