@@ -5,13 +5,44 @@
 
 namespace trine::checkpoint {
 
+std::string printable(std::string_view text) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string safe;
+  safe.reserve(text.size());
+  const auto add_hex = [&safe](unsigned char byte) {
+    safe += "\\x";
+    safe += kDigits[byte >> 4];
+    safe += kDigits[byte & 15];
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    if (byte == '\n') {
+      safe += "\\n";
+    } else if (byte == '\r') {
+      safe += "\\r";
+    } else if (byte == '\t') {
+      safe += "\\t";
+    } else if (byte < 0x20 || byte == 0x7F) {
+      add_hex(byte);
+    } else if (byte == 0xC2 && next >= 0x80 && next <= 0x9F) {  // C1: 0x9B starts a sequence too
+      add_hex(byte);
+      add_hex(next);
+      ++i;
+    } else {
+      safe += text[i];
+    }
+  }
+  return safe;
+}
+
 std::string Finding::to_string() const {
   std::string text = file;
   if (!tensor.empty()) text += (text.empty() ? "" : ": ") + tensor;
   if (!found.empty()) text += (text.empty() ? "found " : ": found ") + found;
   if (!expected.empty()) text += ", expected " + expected;
   if (!action.empty()) text += "; " + action;
-  return text;
+  return printable(text);
 }
 
 json::Value Finding::to_json() const {

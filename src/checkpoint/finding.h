@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -12,6 +13,9 @@ enum class Severity {
   kNote,   ///< worth knowing, changes nothing (index absent)
   kError,  ///< the checkpoint is refused
 };
+
+/// Text of a file, safe on a terminal and on one line: control characters become \n, \t, \x1b.
+std::string printable(std::string_view text);
 
 struct Finding {
   Severity severity = Severity::kError;

@@ -156,7 +156,7 @@ std::string findings_text(const Inspection& i) {
 std::string checksums_text(const std::vector<FileChecksum>& files) {
   std::string text = "\nsha256\n";
   for (const FileChecksum& file : files) {
-    text += "  " + file.sha256 + "  " + file.name;
+    text += "  " + file.sha256 + "  " + checkpoint::printable(file.name);
     if (!file.expected.empty())
       text += file.matches() ? "  as the cache says" : "  DIFFERS from the cache";
     text += "\n";
