@@ -82,6 +82,8 @@ Status write_piece(SafetensorsWriter* writer, const RunShape& shape, const Forwa
 
 Status write_logits(const std::string& folder, std::span<const int32_t> ids,
                     const LogitsOptions& options) {
+  // What can be refused is refused before the weights are read.
+  TRINE_RETURN_IF_ERROR(SafetensorsWriter::target_of(options.out).status());
   TRINE_ASSIGN_OR_RETURN(ForwardRun run, ForwardRun::start(folder, ids, options.load));
   const RunShape& shape = run.shape();
   TRINE_ASSIGN_OR_RETURN(

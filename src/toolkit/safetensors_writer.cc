@@ -2,11 +2,14 @@
 #include "toolkit/safetensors_writer.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "base/json.h"
@@ -60,6 +63,12 @@ std::string header_text(const std::vector<TensorSpec>& tensors,
   return text;
 }
 
+// Unique, so that two writers of one file do not write into each other's.
+std::string partial_name(const std::string& path) {
+  static std::atomic<int64_t> count{0};
+  return path + "." + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".partial";
+}
+
 }  // namespace
 
 int64_t TensorSpec::bytes() const {
@@ -68,13 +77,36 @@ int64_t TensorSpec::bytes() const {
   return count;
 }
 
+Result<std::string> SafetensorsWriter::target_of(const std::string& path) {
+  namespace fs = std::filesystem;
+  constexpr int kLinksMax = 40;  // as the kernel has it
+  fs::path target = path;
+  std::error_code error;
+  // By hand: a link whose target does not exist yet is followed as well.
+  for (int links = 0; fs::is_symlink(target, error); ++links) {
+    const fs::path link = fs::read_symlink(target, error);
+    if (error || links == kLinksMax) {
+      return Status(Code::kIo, path + ": cannot follow the symbolic link; name the file itself");
+    }
+    target = target.parent_path() / link;
+  }
+  struct stat status {};
+  if (::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    const char* what = S_ISDIR(status.st_mode) ? "a folder" : "a device, pipe or socket";
+    return Status(Code::kInvalidArgument,
+                  path + ": is " + what + ", expected a regular file or a new name");
+  }
+  return target.string();
+}
+
 Result<SafetensorsWriter> SafetensorsWriter::create(const std::string& path,
                                                     std::vector<TensorSpec> tensors,
                                                     const Metadata& metadata) {
-  const std::string partial = path + ".partial";
-  const int fd = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  TRINE_ASSIGN_OR_RETURN(const std::string target, target_of(path));
+  const std::string partial = partial_name(target);
+  const int fd = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (fd < 0) return io_error(partial, "create");
-  SafetensorsWriter writer(path, fd);
+  SafetensorsWriter writer(target, partial, fd);
 
   const std::string header = header_text(tensors, metadata);
   char length[8];
@@ -101,11 +133,12 @@ Result<SafetensorsWriter> SafetensorsWriter::create(const std::string& path,
 SafetensorsWriter::~SafetensorsWriter() {
   if (fd_ < 0) return;
   ::close(fd_);
-  ::unlink(partial_path().c_str());
+  ::unlink(partial_.c_str());
 }
 
 SafetensorsWriter::SafetensorsWriter(SafetensorsWriter&& other) noexcept
     : path_(std::move(other.path_)),
+      partial_(std::move(other.partial_)),
       fd_(std::exchange(other.fd_, -1)),
       tensors_(std::move(other.tensors_)),
       offsets_(std::move(other.offsets_)),
@@ -125,7 +158,7 @@ Status SafetensorsWriter::write(int64_t index, int64_t byte_offset, const void* 
                                        std::to_string(size) + " bytes");
   }
   written_[i] += bytes;
-  return write_all(fd_, partial_path(), offsets_[i] + byte_offset, data, bytes);
+  return write_all(fd_, partial_, offsets_[i] + byte_offset, data, bytes);
 }
 
 Status SafetensorsWriter::finish() {
@@ -136,9 +169,9 @@ Status SafetensorsWriter::finish() {
                                        std::to_string(tensors_[i].bytes()));
   }
   const int fd = std::exchange(fd_, -1);
-  if (::close(fd) != 0 || ::rename(partial_path().c_str(), path_.c_str()) != 0) {
+  if (::close(fd) != 0 || ::rename(partial_.c_str(), path_.c_str()) != 0) {
     const Status status = io_error(path_, "finish");
-    ::unlink(partial_path().c_str());
+    ::unlink(partial_.c_str());
     return status;
   }
   return Status();

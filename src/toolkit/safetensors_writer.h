@@ -24,6 +24,9 @@ class SafetensorsWriter {
  public:
   using Metadata = std::vector<std::pair<std::string, std::string>>;
 
+  /// The file that writing to `path` creates or replaces: symbolic links are followed. Refused when
+  /// it is a folder, a device or a pipe: tensors are written by position, in any order.
+  static Result<std::string> target_of(const std::string& path);
   /// Lays the tensors out in the given order and writes the header (blank-padded to 8 bytes).
   static Result<SafetensorsWriter> create(const std::string& path, std::vector<TensorSpec> tensors,
                                           const Metadata& metadata);
@@ -39,10 +42,11 @@ class SafetensorsWriter {
   Status finish();
 
  private:
-  SafetensorsWriter(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
-  std::string partial_path() const { return path_ + ".partial"; }
+  SafetensorsWriter(std::string path, std::string partial, int fd)
+      : path_(std::move(path)), partial_(std::move(partial)), fd_(fd) {}
 
   std::string path_;
+  std::string partial_;  ///< its name until it is complete
   int fd_ = -1;
   std::vector<TensorSpec> tensors_;
   std::vector<int64_t> offsets_;  ///< of the first byte in the file

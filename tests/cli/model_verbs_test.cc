@@ -1,4 +1,6 @@
 // generate, logits, verify, inspect and synth on the golden checkpoints, through the executable.
+#include <sys/stat.h>
+
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -152,6 +154,64 @@ TEST(Logits, LeaveNoFileBehindWhenTheyFail) {
       trine({"logits", golden("k3_base/model"), "--ids", "1", "--out", folder / "no/such/folder/x"})
           .exit_code,
       3);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+ProcessResult logits_to(const std::string& out) {
+  return trine({"logits", golden("k3_base/model"), "--ids", "1", "--out", out});
+}
+
+TEST(Logits, LeaveDevicesPipesAndFoldersAsTheyAre) {
+  const TempDir folder;
+  const std::string fifo = folder / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const std::string link = folder / "link";
+  std::filesystem::create_symlink(fifo, link);
+  for (const std::string& out : {fifo, link, std::string("/dev/null"), folder.path()}) {
+    const ProcessResult result = logits_to(out);
+    EXPECT_EQ(result.exit_code, 1) << out << ": " << result.err;
+    EXPECT_NE(result.err.find("regular file"), std::string::npos) << result.err;
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(fifo));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST(Logits, WriteTheTargetOfASymbolicLink) {
+  const TempDir folder;
+  std::filesystem::create_directory(folder / "real");
+  std::filesystem::create_symlink("real/target", folder / "second");
+  std::filesystem::create_symlink("second", folder / "first");
+  for (int round = 0; round < 2; ++round) {  // a target to create, then one to replace
+    const ProcessResult result = logits_to(folder / "first");
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_TRUE(std::filesystem::is_symlink(folder / "first"));
+    EXPECT_TRUE(std::filesystem::is_symlink(folder / "second"));
+    EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(
+        folder / "real/target")));
+  }
+  std::filesystem::create_symlink("loop", folder / "loop");
+  EXPECT_EQ(logits_to(folder / "loop").exit_code, 3);
+}
+
+TEST(Logits, LeaveAnotherFileOfTheUsersAlone) {
+  const TempDir folder;
+  const std::string other = folder.write("x.partial", "mine");
+  ASSERT_EQ(logits_to(folder / "x").exit_code, 0);
+  EXPECT_EQ(std::filesystem::file_size(other), 4u);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 2);
+}
+
+TEST(Logits, AFullDiskIsReportedAndLeavesNothing) {
+  const TempDir folder;
+  const std::string out = folder / "x";
+  // A limit on the size of files fails as a full disk does.
+  const ProcessResult result = run_process(
+      {"/bin/sh", "-c",
+       "trap '' XFSZ; ulimit -f 1; exec " + std::string(TRINE_BINARY) + " logits " +
+           golden("k3_base/model") + " --ids 1,2,3,4,5,6,7,8,9,10 --layers --out " + out});
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_NE(result.err.find(out), std::string::npos) << result.err;
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
