@@ -23,17 +23,22 @@ class Audit {
     Findings* const all = std::exchange(findings_, &walk);
     FeatureNames names;
     for (const TensorInfo& tensor : in_.table.all()) names.see(tensor.name);
+    for (const std::string& name : in_.losses.refused) names.see(name);
+    if (!in_.losses.unread.empty())
+      for (const ShardIndex::Entry& entry : in_.index.entries) names.see(entry.tensor);
     for_each_expected(in_.config, [&](const ExpectedTensor& expected) {
       if (expected.role == Role::kVision && !names.vision) return;
       if (is_residual_name(expected.name) && names.residual_count == 0) return;
       check(expected);
     });
     findings_ = all;
-    if (matched_ == 0 && !in_.table.all().empty()) return report_other_layout();
+    if (matched_ == 0 && !in_.table.all().empty() && !in_.losses.any()) return report_other_layout();
     for (Finding& finding : walk) add_finding(findings_, std::move(finding));
-    check_features(in_.config, names, findings_);
+    if (in_.index.usable || in_.losses.unread.empty())
+      check_features(in_.config, names, findings_);
     report_extras();
     check_index();
+    report_unchecked();
   }
 
  private:
@@ -98,15 +103,32 @@ class Audit {
       size.in = parts.weight->shape[1];
     if (parts.shape != nullptr) claims_->push_back({parts.shape, size});
     Linear linear;
-    in_.resolver.resolve(module, parts, size, &linear, findings_);
+    Findings resolved;
+    in_.resolver.resolve(module, parts, size, &linear, &resolved);
+    for (Finding& finding : resolved)
+      if (finding.kind != "missing-tensor" || !is_known_loss(module + ".", finding.tensor))
+        add_finding(findings_, std::move(finding));
+  }
+
+  // True where an earlier finding, or check_index(), tells why a tensor is not there.
+  bool is_known_loss(const std::string& module_prefix, const std::string& tensor) {
+    const auto refused = in_.losses.refused.lower_bound(module_prefix);
+    if (refused != in_.losses.refused.end() && refused->starts_with(module_prefix)) return true;
+    if (in_.index.usable) return in_.index.find(tensor) != nullptr;
+    if (in_.losses.unread.empty()) return false;
+    ++unchecked_;
+    return true;
   }
 
   // Whatever the index names is reported by check_index() or as a missing file.
   void missing(const ExpectedTensor& expected) {
-    if (in_.index.usable) {
-      if (in_.index.find(expected.name) != nullptr) return;
-      if (expected.quantisable() && in_.index.find(expected.name + "_packed") != nullptr) return;
-    }
+    const std::string prefix =
+        expected.quantisable() ? expected.name.substr(0, expected.name.rfind('.') + 1)
+                               : expected.name;
+    if (is_known_loss(prefix, expected.name)) return;
+    if (in_.index.usable && expected.quantisable() &&
+        in_.index.find(expected.name + "_packed") != nullptr)
+      return;
     add(Severity::kError, "missing-tensor", in_.index.usable ? in_.index_name : "", expected.name,
         "no such tensor", "shape " + shape_text(expected.shape), kGetAgain);
   }
@@ -161,10 +183,13 @@ class Audit {
       whole = whole && present[i];
     }
     for (const ShardIndex::Entry& entry : in_.index.entries) {
-      if (!present[static_cast<size_t>(entry.file)]) continue;
+      if (!present[static_cast<size_t>(entry.file)] || in_.losses.refused.contains(entry.tensor))
+        continue;
       const std::string& file = in_.index.files[static_cast<size_t>(entry.file)];
       const TensorInfo* tensor = in_.table.find(entry.tensor);
-      if (tensor == nullptr)
+      if (tensor == nullptr && in_.losses.unread.contains(file))
+        ++unchecked_in_[file];
+      else if (tensor == nullptr)
         add(Severity::kError, "index-mismatch", file, entry.tensor, "no such tensor in any file",
             "in this file, by " + in_.index_name,
             "the index is older than the files: download both again");
@@ -174,7 +199,22 @@ class Audit {
             "the index is older than the files: download both again");
     }
     check_unindexed();
-    check_total(whole);
+    check_total(whole && !in_.losses.any());
+  }
+
+  // One line for all tensors that an unreadable header hides.
+  void report_unchecked() {
+    if (!in_.index.usable && unchecked_ > 0) {
+      std::string files;
+      for (const std::string& file : in_.losses.unread) files += (files.empty() ? "" : ", ") + file;
+      unchecked_in_[files] = unchecked_;
+    }
+    for (const auto& [file, count] : unchecked_in_)
+      add(Severity::kNote, "not-checked", file, "",
+          std::to_string(count) + (in_.index.usable ? " tensors of the index in" : " tensors in") +
+              (in_.index.usable ? " a file" : " no file but perhaps one") +
+              " whose header is unreadable",
+          "a readable header", "these tensors were not checked: mend the file and inspect again");
   }
 
   bool stored_in(const TensorInfo& first, int32_t file) const {
@@ -238,6 +278,8 @@ class Audit {
   std::vector<bool> used_;
   std::map<int32_t, bool> stray_;
   int64_t matched_ = 0;
+  int64_t unchecked_ = 0;                         ///< without an index: in no readable file
+  std::map<std::string, int64_t> unchecked_in_;  ///< by file
 };
 
 }  // namespace

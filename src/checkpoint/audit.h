@@ -2,6 +2,11 @@
 // of the files is used or named.
 #pragma once
 
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/linear_resolver.h"
 #include "checkpoint/scan.h"
@@ -10,6 +15,13 @@
 
 namespace trine::checkpoint {
 
+/// What was already reported and must not be reported again as missing.
+struct KnownLosses {
+  std::set<std::string, std::less<>> refused;  ///< tensors
+  std::set<std::string, std::less<>> unread;   ///< files whose header is not, or not wholly, known
+  bool any() const { return !refused.empty() || !unread.empty(); }
+};
+
 struct AuditInput {
   const ModelConfig& config;
   const TensorTable& table;
@@ -17,6 +29,7 @@ struct AuditInput {
   const ShardIndex& index;                ///< not usable = absent
   const std::vector<std::string>& files;  ///< names of the shards that were read
   const std::string& index_name;
+  const KnownLosses& losses;
 };
 
 /// Appends to `claims` what each weight_shape has to say.

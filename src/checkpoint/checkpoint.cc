@@ -39,6 +39,7 @@ struct Checkpoint::Impl {
   std::vector<File> shards;
   std::vector<FileInfo> files;
   std::vector<std::string> names;  ///< of files
+  KnownLosses losses;
   bool scanned = false;
 
   Status read(const TensorInfo& tensor, int64_t offset, void* out, int64_t bytes) const;
@@ -143,12 +144,16 @@ void Checkpoint::Impl::open_shards(const Folder& listing) {
                               .found = file.status().message(),
                               .expected = "a readable file",
                               .action = "check the permissions"});
+      losses.unread.insert(name);
       continue;
     }
     const auto number = static_cast<int32_t>(files.size());
     files.push_back({name, file->size()});
     names.push_back(name);
-    read_shard_header(*file, name, number, &tensors, &findings);
+    HeaderLosses lost;
+    read_shard_header(*file, name, number, &tensors, &findings, &lost);
+    if (lost.unread) losses.unread.insert(name);
+    for (std::string& tensor : lost.refused) losses.refused.insert(std::move(tensor));
     shards.push_back(std::move(*file));
   }
   table = TensorTable(std::move(tensors));
@@ -171,7 +176,8 @@ void Checkpoint::Impl::audit(const Folder& listing, const OpenOptions& options) 
   const LinearResolver linear_resolver = resolver();
   std::vector<ShapeClaim> claims;
   if (config_usable)
-    audit_tensors({config, table, linear_resolver, index, names, kIndexName}, &claims, &findings);
+    audit_tensors({config, table, linear_resolver, index, names, kIndexName, losses}, &claims,
+                  &findings);
   if (!options.scan_scales) return;
   scan_values({table, linear_resolver, files, claims, reader()}, &findings);
   scanned = true;

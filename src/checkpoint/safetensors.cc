@@ -19,7 +19,8 @@ constexpr const char* kDownloadAgain = "download this file again";
 class HeaderParser {
  public:
   HeaderParser(std::string_view header, int64_t data_bytes, const std::string& label,
-               int32_t file_index, std::vector<TensorInfo>* tensors, Findings* findings)
+               int32_t file_index, std::vector<TensorInfo>* tensors, Findings* findings,
+               HeaderLosses* losses)
       : cursor_(header),
         data_begin_(kLengthBytes + static_cast<int64_t>(header.size())),
         data_bytes_(data_bytes),
@@ -27,6 +28,7 @@ class HeaderParser {
         file_index_(file_index),
         tensors_(tensors),
         findings_(findings),
+        losses_(losses),
         first_(tensors->size()) {}
 
   void run() {
@@ -35,6 +37,7 @@ class HeaderParser {
     while (cursor_.next_key(&name)) {
       if (tensors_->size() >= kTensorsMax) {
         add("too-many-tensors", name, "more than 8000000 tensors", "a checkpoint of this family");
+        losses_->unread = true;
         lost_ = true;
         break;
       }
@@ -47,6 +50,7 @@ class HeaderParser {
       add("header-json", "", "text after the header's JSON object", "blanks only");
     else if (cursor_.failed())
       add("header-json", "", cursor_.error(), "a JSON object of name, dtype, shape, data_offsets");
+    losses_->unread = losses_->unread || cursor_.failed();
     lost_ = lost_ || cursor_.failed();
     check_layout();
   }
@@ -68,6 +72,11 @@ class HeaderParser {
                             .found = std::move(found),
                             .expected = std::move(expected),
                             .action = action});
+  }
+
+  void refuse(const std::string& name) {
+    losses_->refused.push_back(name);
+    lost_ = true;
   }
 
   void metadata() {
@@ -116,7 +125,7 @@ class HeaderParser {
     std::string key;
     if (cursor_.peek() != '{') {
       add("header-entry", name, "an entry that is no object", "dtype, shape and data_offsets");
-      lost_ = true;
+      refuse(name);
       cursor_.skip_value();
       return;
     }
@@ -141,7 +150,7 @@ class HeaderParser {
     }
     if (cursor_.failed()) return;
     entry.info.name = name;
-    if (!accept(std::move(entry))) lost_ = true;
+    if (!accept(std::move(entry))) refuse(name);
   }
 
   // Checks one entry by itself; check_layout() compares the entries with each other.
@@ -238,6 +247,7 @@ class HeaderParser {
   int32_t file_index_;
   std::vector<TensorInfo>* tensors_;
   Findings* findings_;
+  HeaderLosses* losses_;
   size_t first_;
   bool metadata_seen_ = false;
   bool lost_ = false;  ///< some entry was refused: holes then say nothing new
@@ -246,13 +256,19 @@ class HeaderParser {
 }  // namespace
 
 void parse_shard_header(std::string_view header, int64_t data_bytes, const std::string& label,
-                        int32_t file_index, std::vector<TensorInfo>* tensors, Findings* findings) {
-  HeaderParser(header, data_bytes, label, file_index, tensors, findings).run();
+                        int32_t file_index, std::vector<TensorInfo>* tensors, Findings* findings,
+                        HeaderLosses* losses) {
+  HeaderLosses unused;
+  HeaderParser(header, data_bytes, label, file_index, tensors, findings,
+               losses != nullptr ? losses : &unused)
+      .run();
 }
 
 void read_shard_header(const File& file, const std::string& label, int32_t file_index,
-                       std::vector<TensorInfo>* tensors, Findings* findings) {
+                       std::vector<TensorInfo>* tensors, Findings* findings,
+                       HeaderLosses* losses) {
   const auto refuse = [&](const char* kind, std::string found, std::string expected) {
+    if (losses != nullptr) losses->unread = true;
     add_finding(findings, {.kind = kind,
                            .file = label,
                            .found = std::move(found),
@@ -279,7 +295,7 @@ void read_shard_header(const File& file, const std::string& label, int32_t file_
       !status.ok())
     return refuse("unreadable", status.message(), "a readable file");
   parse_shard_header(header, after - static_cast<int64_t>(length), label, file_index, tensors,
-                     findings);
+                     findings, losses);
 }
 
 }  // namespace trine::checkpoint

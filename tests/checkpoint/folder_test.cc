@@ -141,6 +141,32 @@ TEST_F(Folder, WithAShardCutInItsHeaderIsRefused) {
   fs::resize_file(dir_ / shard(1), 100);
   EXPECT_EQ(open().code(), Code::kCorrupt);
   EXPECT_EQ(count("header-length", shard(1)), 1) << all();
+  EXPECT_EQ(count("not-checked", shard(1)), 1) << all();
+  EXPECT_EQ(count("index-mismatch"), 0) << all();
+  EXPECT_EQ(count("missing-tensor"), 0) << all();
+}
+
+TEST_F(Folder, WithoutIndexAnUnreadableHeaderIsOneErrorAndOneCount) {
+  fs::remove(dir_ / kIndex);
+  fs::resize_file(dir_ / shard(1), 100);
+  EXPECT_EQ(open().code(), Code::kCorrupt);
+  EXPECT_EQ(count("header-length", shard(1)), 1) << all();
+  EXPECT_EQ(count("not-checked", shard(1)), 1) << all();
+  EXPECT_EQ(count("missing-tensor"), 0) << all();
+}
+
+TEST_F(Folder, WithARefusedTensorDoesNotReportItAgain) {
+  std::string bytes = read(shard(1));
+  const size_t at = bytes.find("\"BF16\"");
+  ASSERT_NE(at, std::string::npos);
+  bytes.replace(at, 6, "\"ZF16\"");
+  dir_.write(shard(1), bytes);
+  for (const bool indexed : {true, false}) {
+    if (!indexed) fs::remove(dir_ / kIndex);
+    EXPECT_EQ(open().code(), Code::kCorrupt);
+    EXPECT_EQ(count("dtype-unknown", "ZF16"), 1) << all();
+    EXPECT_EQ(count("index-mismatch") + count("missing-tensor"), 0) << all();
+  }
 }
 
 TEST_F(Folder, WithAStrayFileOfTheSameNamesIsRefused) {
