@@ -1,5 +1,7 @@
 // `trine inspect`: what a checkpoint is, whether it is whole, what it will cost and what trine does
 // with it.
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/json.h"
@@ -11,6 +13,7 @@
 #include "platform/file.h"
 #include "toolkit/inspect_report.h"
 #include "toolkit/synth_formats.h"
+#include "trine/tokenizer.h"
 #include "trine/toolkit.h"
 
 namespace trine {
@@ -80,6 +83,22 @@ void add_checksums(Inspection* inspection) {
   inspection->checksums = std::move(*sums);
 }
 
+/// A tokenizer that cannot be loaded stops run and chat; an absent one is the audit's to name.
+void check_tokenizer(Inspection* inspection) {
+  constexpr const char* kRanks = "tiktoken.model";
+  const std::string folder = inspection->folder + "/";
+  std::error_code error;
+  if (!std::filesystem::exists(folder + kRanks, error) ||
+      !std::filesystem::exists(folder + "tokenizer_config.json", error))
+    return;
+  const Status status = Tokenizer::load(inspection->folder).status();
+  if (status.ok()) return;
+  const bool config = status.message().find("tokenizer_config.json") != std::string::npos;
+  inspection->findings.push_back(
+      error_finding("tokenizer", config ? "tokenizer_config.json" : kRanks, status.message(),
+                    "a tokenizer that loads", "download the tokenizer's files again"));
+}
+
 /// What could not be checked, said so.
 void list_unchecked(const InspectOptions& options, Inspection* inspection) {
   auto& list = inspection->not_checked;
@@ -96,6 +115,10 @@ Status fill_model(const Checkpoint& source, Isa isa, Inspection* inspection) {
   TRINE_ASSIGN_OR_RETURN(inspection->parameters, count_parameters(source));
   const Checkpoint* weights_source = source.has_weights() ? &source : nullptr;
   auto weights = model::plan_weights(inspection->config, weights_source);
+  if (!weights.ok() && weights.status().code() == Code::kUnsupported)
+    inspection->findings.push_back(
+        error_finding("unsupported", "config.json", weights.status().message(),
+                      "a model that this version can run", "use another release of the model"));
   if (!weights.ok() && weights_source != nullptr) {
     // Damaged shards: the release's formats give the size all the same.
     inspection->memory_reason = weights.status().message();
@@ -138,6 +161,7 @@ Result<InspectReport> inspect(const std::string& folder, const InspectOptions& o
     if (const Status status = fill_model(source, isa, &inspection); !status.ok())
       inspection.memory_reason = status.message();
   }
+  check_tokenizer(&inspection);
   if (options.checksums) add_checksums(&inspection);
   list_unchecked(options, &inspection);
   InspectReport report;

@@ -82,6 +82,25 @@ bool mentions(const json::Value& list, const std::string& word) {
   return false;
 }
 
+bool has_finding(const Inspected& result, const std::string& kind, const std::string& file) {
+  for (const json::Value& finding : at(result.json, "findings").as_array())
+    if (at(finding, "kind").as_string() == kind && at(finding, "file").as_string() == file)
+      return true;
+  return false;
+}
+
+TEST(Inspect, ATokenizerThatDoesNotLoadIsAnError) {
+  for (const char* file : {"tiktoken.model", "tokenizer_config.json"}) {
+    testing::TempDir dir;
+    std::filesystem::copy(nano(), dir / "m", std::filesystem::copy_options::recursive);
+    EXPECT_FALSE(has_finding(inspected(dir / "m"), "tokenizer", file));
+    std::ofstream(dir / "m/" + file) << "!!! damaged\n";
+    const Inspected result = inspected(dir / "m");
+    EXPECT_TRUE(result.report.has_errors);
+    EXPECT_TRUE(has_finding(result, "tokenizer", file)) << result.report.text;
+  }
+}
+
 TEST(Inspect, TheReleasedK3NeedsTheBytesOfTheClosedForm) {
   testing::TempDir dir;
   ASSERT_TRUE(make(R"({"preset":"k3"})", dir / "k3", SynthContent::kIndex).ok());
