@@ -192,17 +192,24 @@ class Parser {
   void read_tokens(const json::Value* generation) {
     add_eos(root_.get("eos_token_id"));
     add_eos(text_.get("eos_token_id"));
-    if (generation != nullptr) add_eos(generation->find("eos_token_id"));
+    if (generation != nullptr) add_eos(generation->find("eos_token_id"), true);
     c_.bos_token_id = token("bos_token_id");
     c_.pad_token_id = token("pad_token_id");
   }
 
-  void add_eos(const json::Value* value) {
+  void add_eos(const json::Value* value, bool of_generation = false) {
     if (value == nullptr || value->is_null()) return;
     int64_t id = 0;
     if (value->is_array()) {
       for (size_t i = 0; i < std::min<size_t>(value->as_array().size(), 64); ++i)
-        add_eos(&value->as_array()[i]);
+        add_eos(&value->as_array()[i], of_generation);
+    } else if (!value->to_int64(&id) && of_generation) {
+      add_finding(findings_, {.kind = "config-value",
+                              .file = "generation_config.json",
+                              .tensor = "eos_token_id",
+                              .found = json::dump(*value).substr(0, 80),
+                              .expected = "a token id or a list",
+                              .action = "take generation_config.json from the same release"});
     } else if (!value->to_int64(&id)) {
       root_.add("config-value", "eos_token_id", json::dump(*value).substr(0, 80),
                 "a token id or a list");

@@ -51,6 +51,15 @@ Findings parse(const json::Value& root, ModelConfig* config = nullptr) {
   return findings;
 }
 
+TEST(Config, BlamesGenerationConfigForItsOwnEosTokens) {
+  const json::Value generation = *json::parse(R"({"eos_token_id":[1,"x"]})", "test");
+  Findings findings;
+  parse_config(small_k3_config(), &generation, "config.json", &findings);
+  EXPECT_EQ(count_findings(findings, "config-value", "generation_config.json: eos_token_id"), 1)
+      << all_findings(findings);
+  EXPECT_EQ(count_findings(findings, "config-value"), 1) << all_findings(findings);
+}
+
 class Config : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Config, IsRefusedNamingKeyAndValues) {
