@@ -134,6 +134,25 @@ Status fill_model(const Checkpoint& source, Isa isa, Inspection* inspection) {
   return Status();
 }
 
+InspectReport report_of(const Inspection& inspection) {
+  InspectReport report;
+  report.json = json::dump_pretty(inspection_json(inspection)) + "\n";
+  report.text = inspection_text(inspection);
+  report.has_errors = inspection.has_errors();
+  return report;
+}
+
+/// config.json is no JSON: a finding like any other, and the only one there can be.
+InspectReport report_of_damaged_config(const std::string& folder, Isa isa, const Status& status) {
+  Inspection inspection;
+  inspection.folder = folder;
+  inspection.machine = describe_machine(isa);
+  inspection.findings.push_back(error_finding("config-json", "config.json", status.message(),
+                                              "a JSON object", "download this file again"));
+  inspection.not_checked.emplace_back("weights: config.json does not say what they should be");
+  return report_of(inspection);
+}
+
 bool blames_config(const checkpoint::Findings& findings) {
   for (const Finding& finding : findings)
     if (finding.severity == Severity::kError && finding.file == "config.json") return true;
@@ -144,8 +163,11 @@ bool blames_config(const checkpoint::Findings& findings) {
 
 Result<InspectReport> inspect(const std::string& folder, const InspectOptions& options) {
   TRINE_ASSIGN_OR_RETURN(const Isa isa, choose_isa(options.isa));
-  TRINE_ASSIGN_OR_RETURN(const auto source,
-                         Checkpoint::open(folder, {.scan_scales = options.scan}));
+  const auto opened = Checkpoint::open(folder, {.scan_scales = options.scan});
+  if (opened.status().code() == Code::kCorrupt)
+    return report_of_damaged_config(folder, isa, opened.status());
+  TRINE_RETURN_IF_ERROR(opened.status());
+  const Checkpoint& source = *opened;
   Inspection inspection;
   inspection.folder = folder;
   inspection.config = source.config();
@@ -164,11 +186,7 @@ Result<InspectReport> inspect(const std::string& folder, const InspectOptions& o
   check_tokenizer(&inspection);
   if (options.checksums) add_checksums(&inspection);
   list_unchecked(options, &inspection);
-  InspectReport report;
-  report.json = json::dump_pretty(inspection_json(inspection)) + "\n";
-  report.text = inspection_text(inspection);
-  report.has_errors = inspection.has_errors();
-  return report;
+  return report_of(inspection);
 }
 
 }  // namespace trine

@@ -89,6 +89,15 @@ bool has_finding(const Inspected& result, const std::string& kind, const std::st
   return false;
 }
 
+TEST(Inspect, AConfigThatIsNoJsonIsAReportWithThatOneError) {
+  testing::TempDir dir;
+  dir.write("config.json", "{\"hidden_size\": ");
+  const Inspected result = inspected(dir.path());
+  EXPECT_TRUE(result.report.has_errors);
+  EXPECT_EQ(at(result.json, "findings").as_array().size(), 1u);
+  EXPECT_TRUE(has_finding(result, "config-json", "config.json")) << result.report.text;
+}
+
 TEST(Inspect, ATokenizerThatDoesNotLoadIsAnError) {
   for (const char* file : {"tiktoken.model", "tokenizer_config.json"}) {
     testing::TempDir dir;
