@@ -56,7 +56,7 @@ struct Checkpoint::Impl {
 
   Status open_config(const Folder& listing);
   void open_index(const Folder& listing);
-  void open_shards(const Folder& listing);
+  Status open_shards(const Folder& listing);
   void audit(const Folder& listing, const OpenOptions& options);
 };
 
@@ -134,10 +134,13 @@ void Checkpoint::Impl::open_index(const Folder& listing) {
                             .action = "download the index again, or remove it"});
 }
 
-void Checkpoint::Impl::open_shards(const Folder& listing) {
+Status Checkpoint::Impl::open_shards(const Folder& listing) {
   std::vector<TensorInfo> tensors;
   for (const std::string& name : listing.shards) {
     Result<File> file = File::open(listing.file(name));
+    if (file.status().code() == Code::kIo)  // the environment's fault: nothing to download again
+      return {Code::kIo, file.status().message() +
+                             "; check the permissions and the limit of open files (ulimit -n)"};
     if (!file.ok()) {
       add_finding(&findings, {.kind = "unreadable",
                               .file = name,
@@ -157,6 +160,7 @@ void Checkpoint::Impl::open_shards(const Folder& listing) {
     shards.push_back(std::move(*file));
   }
   table = TensorTable(std::move(tensors));
+  return {};
 }
 
 void Checkpoint::Impl::audit(const Folder& listing, const OpenOptions& options) {
@@ -194,7 +198,7 @@ Result<Checkpoint> Checkpoint::open(const std::string& folder, const OpenOptions
   TRINE_ASSIGN_OR_RETURN(const Folder listing, list_folder(folder, &impl->findings));
   TRINE_RETURN_IF_ERROR(impl->open_config(listing).with_context(folder));
   impl->open_index(listing);
-  impl->open_shards(listing);
+  TRINE_RETURN_IF_ERROR(impl->open_shards(listing));
   impl->audit(listing, options);
   return Checkpoint(std::move(impl));
 }

@@ -1,5 +1,7 @@
 // Folders as downloads leave them: shards, links, indexes old and hostile, side files.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -144,6 +146,21 @@ TEST_F(Folder, WithAShardCutInItsHeaderIsRefused) {
   EXPECT_EQ(count("not-checked", shard(1)), 1) << all();
   EXPECT_EQ(count("index-mismatch"), 0) << all();
   EXPECT_EQ(count("missing-tensor"), 0) << all();
+}
+
+TEST_F(Folder, WithTooFewFileDescriptorsBlamesTheEnvironment) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = ::dup(0);
+  ASSERT_GE(next, 0);
+  ::close(next);
+  rlimit low = before;
+  low.rlim_cur = static_cast<rlim_t>(next) + 2;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  const Status status = open();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(status.code(), Code::kIo) << status.to_string();
+  EXPECT_NE(status.message().find("ulimit"), std::string::npos) << status.message();
 }
 
 TEST_F(Folder, WithoutIndexAnUnreadableHeaderIsOneErrorAndOneCount) {
