@@ -32,10 +32,10 @@ class Audit {
       check(expected);
     });
     findings_ = all;
-    if (matched_ == 0 && !in_.table.all().empty() && !in_.losses.any()) return report_other_layout();
+    if (matched_ == 0 && !in_.table.all().empty() && !in_.losses.any())
+      return report_other_layout();
     for (Finding& finding : walk) add_finding(findings_, std::move(finding));
-    if (in_.index.usable || in_.losses.unread.empty())
-      check_features(in_.config, names, findings_);
+    if (in_.index.usable || in_.losses.unread.empty()) check_features(in_.config, names, findings_);
     report_extras();
     check_index();
     report_unchecked();
@@ -122,9 +122,9 @@ class Audit {
 
   // Whatever the index names is reported by check_index() or as a missing file.
   void missing(const ExpectedTensor& expected) {
-    const std::string prefix =
-        expected.quantisable() ? expected.name.substr(0, expected.name.rfind('.') + 1)
-                               : expected.name;
+    const std::string prefix = expected.quantisable()
+                                   ? expected.name.substr(0, expected.name.rfind('.') + 1)
+                                   : expected.name;
     if (is_known_loss(prefix, expected.name)) return;
     if (in_.index.usable && expected.quantisable() &&
         in_.index.find(expected.name + "_packed") != nullptr)
@@ -278,7 +278,7 @@ class Audit {
   std::vector<bool> used_;
   std::map<int32_t, bool> stray_;
   int64_t matched_ = 0;
-  int64_t unchecked_ = 0;                         ///< without an index: in no readable file
+  int64_t unchecked_ = 0;                        ///< without an index: in no readable file
   std::map<std::string, int64_t> unchecked_in_;  ///< by file
 };
 

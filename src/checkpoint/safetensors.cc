@@ -265,8 +265,7 @@ void parse_shard_header(std::string_view header, int64_t data_bytes, const std::
 }
 
 void read_shard_header(const File& file, const std::string& label, int32_t file_index,
-                       std::vector<TensorInfo>* tensors, Findings* findings,
-                       HeaderLosses* losses) {
+                       std::vector<TensorInfo>* tensors, Findings* findings, HeaderLosses* losses) {
   const auto refuse = [&](const char* kind, std::string found, std::string expected) {
     if (losses != nullptr) losses->unread = true;
     add_finding(findings, {.kind = kind,

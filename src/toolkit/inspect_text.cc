@@ -65,8 +65,7 @@ std::string cell_text(const SupportCell& cell, bool with_error) {
 std::string head_text(const Inspection& i) {
   const ModelConfig& c = i.config;
   std::string text = i.folder + "\n";
-  if (!i.usable_config)
-    return text + "  config.json cannot be used; nothing more can be said\n";
+  if (!i.usable_config) return text + "  config.json cannot be used; nothing more can be said\n";
   text += std::string("  ") + (c.layout == checkpoint::Layout::kK3 ? "K3" : "Kimi-Linear") + ", " +
           plural(c.num_hidden_layers, "layer") + " of " + grouped(c.hidden_size) + ", vocabulary " +
           grouped(c.vocab_size);

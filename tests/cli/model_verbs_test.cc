@@ -187,8 +187,8 @@ TEST(Logits, WriteTheTargetOfASymbolicLink) {
     ASSERT_EQ(result.exit_code, 0) << result.err;
     EXPECT_TRUE(std::filesystem::is_symlink(folder / "first"));
     EXPECT_TRUE(std::filesystem::is_symlink(folder / "second"));
-    EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(
-        folder / "real/target")));
+    EXPECT_TRUE(
+        std::filesystem::is_regular_file(std::filesystem::symlink_status(folder / "real/target")));
   }
   std::filesystem::create_symlink("loop", folder / "loop");
   EXPECT_EQ(logits_to(folder / "loop").exit_code, 3);
