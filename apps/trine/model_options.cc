@@ -109,6 +109,17 @@ std::optional<Model> load_model(const ModelOptions& options, int* exit_code) {
   return std::move(model).value();
 }
 
+Status check_context(const Model& model, int64_t held, int64_t tokens) {
+  const int64_t room = model.context() - held;
+  if (tokens <= room) return Status();
+  const std::string found =
+      held > 0 ? std::to_string(tokens) + " more tokens after " + std::to_string(held)
+               : "a prompt of " + std::to_string(tokens) + " tokens";
+  return Status(Code::kInvalidArgument, found + " does not fit into the context of " +
+                                            std::to_string(model.context()) +
+                                            " tokens; shorten it or give a larger --context");
+}
+
 std::optional<Tokenizer> load_tokenizer(const std::string& folder, int* exit_code) {
   Status status = check_folder(folder);
   if (status.ok()) {

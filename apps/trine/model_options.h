@@ -40,6 +40,8 @@ int check_model_options(const ModelOptions& options);
 
 /// Loads with a progress bar. Empty when it failed: then the reason is printed and *exit_code set.
 std::optional<Model> load_model(const ModelOptions& options, int* exit_code);
+/// kInvalidArgument when `tokens` more than the `held` ones do not fit into the model's context.
+Status check_context(const Model& model, int64_t held, int64_t tokens);
 std::optional<Tokenizer> load_tokenizer(const std::string& folder, int* exit_code);
 
 /// "fast" or "exact".

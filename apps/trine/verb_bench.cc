@@ -68,7 +68,7 @@ void add_bench(CLI::App* app, int* exit_code) {
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
-  verb->add_option("--repeats", bench->repeats, "Measurements of each size; the best counts")
+  verb->add_option("--repeats", bench->repeats, "Measurements of each size; the median counts")
       ->check(unprinted(CLI::PositiveNumber))
       ->capture_default_str()
       ->type_name("N")

@@ -49,6 +49,7 @@ int generate_verb(const GenerateVerb& verb) {
   int exit_code = kDone;
   const std::optional<Model> model = load_model(verb.model, &exit_code);
   if (!model) return exit_code;
+  if (const Status room = check_context(*model, 0, std::ssize(*ids)); !room.ok()) return fail(room);
   Result<Sequence> sequence = model->new_sequence();
   if (!sequence.ok()) return fail(sequence.status());
   const InterruptGuard guard;

@@ -153,9 +153,23 @@ TEST(Run, RefusesAPromptLongerThanTheContext) {
   std::string longer;
   for (int i = 0; i < 3000; ++i) longer += "word ";
   const ProcessResult result = trine({"run", nano(), longer, "--context", "1024"});
-  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_EQ(result.exit_code, 1) << result.err;
   EXPECT_NE(result.err.find("1024"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("--context"), std::string::npos) << result.err;
   EXPECT_EQ(result.out, "");
+  const ProcessResult chat = trine_stdin({"chat", nano(), "--context", "1024"}, longer);
+  EXPECT_EQ(chat.exit_code, 1) << chat.err;
+  std::string ids = "1";
+  for (int i = 0; i < 64; ++i) ids += ",1";
+  const TempDir folder;
+  for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{
+           {"generate"}, {"logits", "--out", folder / "x"}}) {
+    std::vector<std::string> arguments = verb;
+    arguments.insert(arguments.end(), {nano(), "--ids", ids, "--context", "64"});
+    const ProcessResult refused = trine(arguments);
+    EXPECT_EQ(refused.exit_code, 1) << refused.err;
+    EXPECT_NE(refused.err.find("--context"), std::string::npos) << refused.err;
+  }
 }
 
 TEST(Run, CtrlCEndsTheAnswerCleanly) {
