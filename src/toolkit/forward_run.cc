@@ -48,10 +48,10 @@ Result<ForwardRun> ForwardRun::start(const std::string& folder, std::span<const 
     load.context = (static_cast<int64_t>(ids.size()) + kBlock - 1) / kBlock * kBlock;
   }
   if (load.context > 0 && std::ssize(ids) > load.context) {
-    return Status(Code::kInvalidArgument,
-                  "a prompt of " + std::to_string(ids.size()) +
-                      " tokens does not fit into the context of " + std::to_string(load.context) +
-                      " tokens; shorten it or give a larger --context");
+    return Status(Code::kInvalidArgument, "a prompt of " + std::to_string(ids.size()) +
+                                              " tokens does not fit into the context of " +
+                                              std::to_string(load.context) +
+                                              " tokens; shorten it or give a larger --context");
   }
   checkpoint::OpenOptions headers_only;
   headers_only.scan_scales = false;
