@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 #include "base/try.h"
@@ -23,7 +23,9 @@ constexpr int64_t kTransferBytesMax = int64_t{1} << 30;
 
 Status system_error(const std::string& path, const std::string& what, int error) {
   const Code code = error == ENOENT || error == ENOTDIR ? Code::kNotFound : Code::kIo;
-  return Status(code, path + ": " + what + ": " + std::generic_category().message(error));
+  const char* reason = ::strerrordesc_np(error);  // never localised, safe in every thread
+  return Status(code, path + ": " + what + ": " +
+                          (reason != nullptr ? reason : "error " + std::to_string(error)));
 }
 
 // A file descriptor that closes itself.
