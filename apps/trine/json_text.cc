@@ -66,6 +66,7 @@ std::string json_tool_call(const ToolCall& call) {
 
 std::string json_tool_calls(const std::vector<ToolCall>& calls) {
   std::vector<std::string> values;
+  values.reserve(calls.size());
   for (const ToolCall& call : calls) values.push_back(json_tool_call(call));
   return json_array(values);
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 
 #include "common.h"
@@ -54,7 +55,7 @@ void Progress::draw_bar(double fraction, const std::string& amount, double secon
   std::string line = "\r\033[K" + label_ + " [" + bar + "] " + amount;
   if (fraction > 0.02) {
     const double left = seconds * (1.0 - fraction) / fraction;
-    line += ", " + std::to_string(static_cast<int64_t>(left + 0.5)) + " s left";
+    line += ", " + std::to_string(std::llround(left)) + " s left";
   }
   std::cerr << line << std::flush;
   drawn_ = true;

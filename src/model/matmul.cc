@@ -9,7 +9,6 @@
 namespace trine::model {
 
 using kernels::kPanelOutputs;
-using kernels::PackedView;
 
 namespace {
 

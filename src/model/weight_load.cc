@@ -173,7 +173,7 @@ class Loader {
 Status load_weights(const Checkpoint& checkpoint, ThreadPool& pool,
                     const std::function<void(int64_t, int64_t)>& progress, WeightSet* weights) {
   TRINE_ASSIGN_OR_RETURN(weights->arena, Buffer::allocate(weights->bytes));
-  const Status status = Loader(checkpoint, pool, progress, weights).run();
+  Status status = Loader(checkpoint, pool, progress, weights).run();
   weights->plan.reset();
   return status;
 }

@@ -60,13 +60,13 @@ class Planner {
 Result<Linear> Planner::module(const std::string& name, int64_t out, int64_t in,
                                bool expert) const {
   if (checkpoint_ != nullptr && checkpoint_->has_weights()) return checkpoint_->linear(name);
-  static const checkpoint::TensorInfo kBf16{
+  static const checkpoint::TensorInfo any_bf16{
       .name = {}, .dtype = DType::kBf16, .shape = {}, .file = 0, .offset = 0, .bytes = 0};
   Linear linear;
   linear.name = name;
   linear.out = out;
   linear.in = in;
-  linear.codes = &kBf16;
+  linear.codes = &any_bf16;
   const bool mxfp4 = expert && config_.layout == checkpoint::Layout::kK3;
   linear.coding = mxfp4 ? WeightCoding::kMxfp4 : WeightCoding::kPlain;
   linear.group_in = mxfp4 ? 32 : in;

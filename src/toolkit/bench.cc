@@ -6,6 +6,7 @@
 // limits between them; the router's choices; the same rows beside a busy neighbour.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -40,7 +41,7 @@ double seconds_since(Clock::time_point start) {
 }
 
 std::string with_decimals(double value, int64_t scale) {
-  const auto units = static_cast<int64_t>(value * static_cast<double>(scale) + 0.5);
+  const int64_t units = std::llround(value * static_cast<double>(scale));
   std::string rest = std::to_string(units % scale + scale);
   return std::to_string(units / scale) + "." + rest.substr(1);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 
 #include "base/try.h"
 
@@ -19,7 +20,7 @@ double seconds_since(Clock::time_point start) {
 }
 
 std::string giga(double value, const char* unit) {
-  const auto tenths = static_cast<int64_t>(value / 1e8 + 0.5);
+  const int64_t tenths = std::llround(value / 1e8);
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " " + unit;
 }
 

@@ -1,6 +1,8 @@
 // Rows as JSON and as text.
 #include "toolkit/bench_report.h"
 
+#include <cmath>
+
 #include "toolkit/bench_peaks.h"
 #include "toolkit/text_table.h"
 
@@ -12,7 +14,7 @@ constexpr double kNoise = 0.10;
 std::string decimal(double value, int places) {
   int64_t scale = 1;
   for (int i = 0; i < places; ++i) scale *= 10;
-  const auto units = static_cast<int64_t>(value * static_cast<double>(scale) + 0.5);
+  const int64_t units = std::llround(value * static_cast<double>(scale));
   std::string text = std::to_string(units / scale);
   if (places == 0) return text;
   std::string rest = std::to_string(units % scale);

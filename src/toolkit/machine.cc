@@ -1,6 +1,8 @@
 // Collects what platform knows about this machine.
 #include "toolkit/machine.h"
 
+#include <cmath>
+
 #include "platform/file.h"
 #include "platform/topology.h"
 
@@ -18,7 +20,7 @@ std::string transparent_huge_pages() {
 }
 
 std::string one_decimal(double value) {
-  const auto tenths = static_cast<int64_t>(value * 10 + 0.5);
+  const int64_t tenths = std::llround(value * 10);
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
 }
 

@@ -170,7 +170,7 @@ Status SafetensorsWriter::finish() {
   }
   const int fd = std::exchange(fd_, -1);
   if (::close(fd) != 0 || ::rename(partial_.c_str(), path_.c_str()) != 0) {
-    const Status status = io_error(path_, "finish");
+    Status status = io_error(path_, "finish");
     ::unlink(partial_.c_str());
     return status;
   }

@@ -89,7 +89,7 @@ uint16_t float_to_f16(float value) {
   return static_cast<uint16_t>(sign | (base + whole));
 }
 
-double quantile(int i) { return normal_quantiles()[static_cast<size_t>(i * 16 + 8)]; }
+double quantile(int i) { return normal_quantiles()[static_cast<size_t>(i) * 16 + 8]; }
 
 uint8_t e2m1_code(double value) {
   constexpr double kEdges[7] = {0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0};

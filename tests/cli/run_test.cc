@@ -162,8 +162,8 @@ TEST(Run, RefusesAPromptLongerThanTheContext) {
   std::string ids = "1";
   for (int i = 0; i < 64; ++i) ids += ",1";
   const TempDir folder;
-  for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{
-           {"generate"}, {"logits", "--out", folder / "x"}}) {
+  for (const std::vector<std::string>& verb :
+       std::vector<std::vector<std::string>>{{"generate"}, {"logits", "--out", folder / "x"}}) {
     std::vector<std::string> arguments = verb;
     arguments.insert(arguments.end(), {nano(), "--ids", ids, "--context", "64"});
     const ProcessResult refused = trine(arguments);

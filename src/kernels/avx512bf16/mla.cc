@@ -20,7 +20,7 @@ constexpr int64_t kPairs = kMlaPageRows / 2;
 constexpr int64_t kColumns = 32;  ///< values of a row that are summed together
 
 using avx512::abs;
-using avx512::add;
+using avx512::add;  // NOLINT(misc-unused-using-decls): found by the vector overload alone
 using avx512::div;
 using avx512::fma;
 using avx512::keep_first;

@@ -17,7 +17,7 @@ constexpr float kL2Eps = 1e-6f;     // not rms_norm_eps (spec section 13, item 2
 
 /// Scratch of one head's block of rows, [kBlockRows][D] each.
 struct HeadScratch {
-  float *q, *k, *v, *g, *gate, *o, *beta;
+  float *q{}, *k{}, *v{}, *g{}, *gate{}, *o{}, *beta{};
 
   HeadScratch(Carver& carver, int64_t head_dim) {
     for (float** block : {&q, &k, &v, &g, &gate, &o})
