@@ -12,7 +12,8 @@ if(support)
     ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
 endif()
 
-# trine_test(NAME SOURCES... ) is what all test binaries have in common.
+# trine_test(NAME SOURCES... ) is what all test binaries have in common. Suites instantiated as Slow/
+# are left to `ctest -C slow` where a room has them (trine_slow_test).
 function(trine_test name)
   add_executable(test_${name} ${ARGN})
   target_link_libraries(test_${name} PRIVATE
@@ -22,8 +23,14 @@ function(trine_test name)
   target_compile_definitions(test_${name} PRIVATE TRINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # g++ 12 sees null pointers in its own istreambuf_iterator, which tests read files with.
   target_compile_options(test_${name} PRIVATE -Wno-null-dereference)
-  add_test(NAME ${name} COMMAND test_${name})
+  add_test(NAME ${name} COMMAND test_${name} --gtest_filter=-Slow/*)
   set_tests_properties(${name} PROPERTIES TIMEOUT 1200)
+endfunction()
+
+# The rest of a room's tests: what takes long and repeats on more data what the fast set shows.
+function(trine_slow_test name)
+  add_test(NAME ${name}_slow COMMAND test_${name} --gtest_filter=Slow/* CONFIGURATIONS slow)
+  set_tests_properties(${name}_slow PROPERTIES TIMEOUT 1200)
 endfunction()
 
 foreach(room ${TRINE_ROOMS})
@@ -38,6 +45,8 @@ foreach(room ${TRINE_ROOMS})
     target_link_libraries(test_${room} PRIVATE ${TRINE_ROOM_LIBRARIES})
   endif()
 endforeach()
+
+trine_slow_test(engine)
 
 # tests/cli runs the executable itself: C++ tests find it as TRINE_BINARY, scripts as their argument.
 if(TARGET trine)
