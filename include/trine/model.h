@@ -71,6 +71,7 @@ struct Trace {
 
 class Sequence;
 struct BenchAccess;  // inside trine only
+struct PagedModel;   // inside trine only
 
 class Model {
  public:
@@ -102,6 +103,7 @@ class Model {
 
  private:
   friend class Sequence;
+  friend struct PagedModel;
   std::shared_ptr<Impl> impl_;
   explicit Model(std::shared_ptr<Impl> impl);
 };

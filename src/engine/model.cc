@@ -70,6 +70,20 @@ std::string layer_name(int32_t bad_layer, int64_t layers) {
 }  // namespace
 
 Result<Model> Model::load(const std::string& folder, const LoadOptions& options) {
+  const Impl::Planner planner =
+      [&](const Impl& impl, const model::WeightSet& weights,
+          const engine::PlanRequest& request) -> Result<engine::LoadPlan> {
+    const engine::LoadPlan plan = engine::plan_memory(impl.config, weights, request);
+    TRINE_RETURN_IF_ERROR(engine::check_memory(plan.memory, folder, options.allow_paging));
+    return plan;
+  };
+  TRINE_ASSIGN_OR_RETURN(std::shared_ptr<Impl> impl, Impl::load(folder, options, planner));
+  return Model(std::move(impl));
+}
+
+Result<std::shared_ptr<Model::Impl>> Model::Impl::load(const std::string& folder,
+                                                       const LoadOptions& options,
+                                                       const Planner& planner) {
   TRINE_RETURN_IF_ERROR(check_options(options));
   auto impl = std::make_shared<Impl>();
   TRINE_ASSIGN_OR_RETURN(impl->isa, choose_isa(options.isa));
@@ -87,16 +101,15 @@ Result<Model> Model::load(const std::string& folder, const LoadOptions& options)
 
   TRINE_ASSIGN_OR_RETURN(impl->weights,
                          model::plan_weights(impl->config, &checkpoint, options.int8_inputs));
-  const engine::LoadPlan plan =
-      engine::plan_memory(impl->config, *impl->weights,
-                          {.precision = options.precision,
-                           .bf16_inputs = impl->bf16_inputs,
-                           .threads = threads,
-                           .context = options.context,
-                           .sequences = options.sequences,
-                           .prefill_chunk = options.prefill_chunk,
-                           .available_bytes = memory_limit().available_bytes});
-  TRINE_RETURN_IF_ERROR(engine::check_memory(plan.memory, folder, options.allow_paging));
+  TRINE_ASSIGN_OR_RETURN(const engine::LoadPlan plan,
+                         planner(*impl, *impl->weights,
+                                 {.precision = options.precision,
+                                  .bf16_inputs = impl->bf16_inputs,
+                                  .threads = threads,
+                                  .context = options.context,
+                                  .sequences = options.sequences,
+                                  .prefill_chunk = options.prefill_chunk,
+                                  .available_bytes = memory_limit().available_bytes}));
   impl->plan = plan.memory;
   impl->context = plan.context;
   impl->prefill_chunk = plan.prefill_chunk;
@@ -121,7 +134,7 @@ Result<Model> Model::load(const std::string& folder, const LoadOptions& options)
   impl->spans.reserve(static_cast<size_t>(plan.pass_rows));
   impl->row_numbers.resize(static_cast<size_t>(plan.pass_rows));
   std::iota(impl->row_numbers.begin(), impl->row_numbers.end(), 0);
-  return Model(std::move(impl));
+  return impl;
 }
 
 Model::Model(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -153,10 +166,8 @@ Result<Sequence> Model::new_sequence() const {
                   "all " + std::to_string(impl_->sequences_max) +
                       " sequences of the model are in use; end one, or load with more sequences");
   }
-  const auto type = impl_->precision == Precision::kExact ? kernels::LatentType::kF32
-                                                          : kernels::LatentType::kBf16;
   Result<model::SequenceState> state =
-      model::SequenceState::create(impl_->config, impl_->context, type);
+      model::SequenceState::create(impl_->config, impl_->context, impl_->latent_type());
   if (!state.ok()) {
     impl_->sequences_alive.fetch_sub(1);
     return state.status();

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "checkpoint/config.h"
+#include "engine/memory_plan.h"
 #include "kernels/table.h"
 #include "model/context.h"
 #include "model/forward.h"
@@ -21,6 +23,12 @@
 namespace trine {
 
 struct Model::Impl {
+  /// Decides sizes, or refuses, before a weight is read.
+  using Planner = std::function<Result<engine::LoadPlan>(const Impl&, const model::WeightSet&,
+                                                         const engine::PlanRequest&)>;
+  static Result<std::shared_ptr<Impl>> load(const std::string& folder, const LoadOptions& options,
+                                            const Planner& planner);
+
   std::string folder;
   checkpoint::ModelConfig config;
   Isa isa{};
@@ -40,12 +48,16 @@ struct Model::Impl {
   std::unique_ptr<model::Workspace> workspace;
   std::vector<model::Span> spans;    ///< reserved for pass rows
   std::vector<int32_t> row_numbers;  ///< 0, 1, 2, ...
+  std::vector<float> paged_logits;   ///< of a mixed pass, before they go to their owners
 
   model::Context pass_context() const {
     return {*pool, *table, config, bf16_inputs, weights->int8};
   }
   int64_t pass_rows() const { return workspace->rows(); }
 
+  kernels::LatentType latent_type() const {
+    return precision == Precision::kExact ? kernels::LatentType::kF32 : kernels::LatentType::kBf16;
+  }
   Status check_ids(std::span<const int32_t> ids) const;
   /// Runs the spans that lie in `spans` (pass_mutex is held) and advances their sequences.
   void run_pass(std::span<const int32_t> ids, const model::ForwardRequest& request);

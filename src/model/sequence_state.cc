@@ -44,14 +44,18 @@ int64_t SequenceState::state_bytes(const ModelConfig& config) {
 }
 
 int64_t SequenceState::latent_bytes(const ModelConfig& config, int64_t context, LatentType type) {
-  return config.mla_layer_count() * round_up(context, kMlaPageRows) / kMlaPageRows *
-         page_bytes(config, type);
+  return round_up(context, kMlaPageRows) / kMlaPageRows * block_bytes(config, type);
 }
 
-Result<SequenceState> SequenceState::create(const ModelConfig& config, int64_t context,
-                                            LatentType latent_type) {
+int64_t SequenceState::block_bytes(const ModelConfig& config, LatentType type) {
+  return config.mla_layer_count() * page_bytes(config, type);
+}
+
+SequenceState SequenceState::over(const ModelConfig& config, int64_t context,
+                                  LatentType latent_type, std::byte* state) {
   SequenceState s;
   const int64_t stride = round_up(config.kda_head_dim, 16);
+  s.state_ = state;
   s.context_ = context;
   s.latent_type_ = latent_type;
   s.heads_ = config.kda_num_heads;
@@ -60,36 +64,45 @@ Result<SequenceState> SequenceState::create(const ModelConfig& config, int64_t c
   s.head_floats_ = head_floats(config.kda_head_dim);
   s.window_floats_ = window_floats(config);
   s.layer_floats_ = s.heads_ * s.head_floats_ + 3 * s.window_floats_;
-  TRINE_ASSIGN_OR_RETURN(s.state_, Buffer::allocate(state_bytes(config)));
-  TRINE_ASSIGN_OR_RETURN(s.latent_, Buffer::allocate(latent_bytes(config, context, latent_type)));
-
-  const int64_t layers = config.mla_layer_count();
-  s.latent_row_bytes_ = latent_stride(config) * element_bytes(latent_type);
+  s.mla_layers_ = config.mla_layer_count();
+  s.page_bytes_ = page_bytes(config, latent_type);
+  s.latent_row_bytes_ = s.page_bytes_ / kMlaPageRows;
   s.page_count_ = round_up(context, kMlaPageRows) / kMlaPageRows;
-  s.pages_.resize(static_cast<size_t>(layers * s.page_count_));
-  for (int64_t layer = 0; layer < layers; ++layer) {
-    for (int64_t page = 0; page < s.page_count_; ++page) {
-      s.pages_[static_cast<size_t>(layer * s.page_count_ + page)] =
-          s.latent_.data() + (page * layers + layer) * page_bytes(config, latent_type);
-    }
-  }
+  s.pages_.resize(static_cast<size_t>(s.mla_layers_ * s.page_count_));
   return s;
 }
 
+Result<SequenceState> SequenceState::create(const ModelConfig& config, int64_t context,
+                                            LatentType latent_type) {
+  TRINE_ASSIGN_OR_RETURN(Buffer state, Buffer::allocate(state_bytes(config)));
+  TRINE_ASSIGN_OR_RETURN(Buffer latent,
+                         Buffer::allocate(latent_bytes(config, context, latent_type)));
+  SequenceState s = over(config, context, latent_type, state.data());
+  for (int64_t page = 0; page < s.page_count_; ++page)
+    s.set_block(page, latent.data() + page * block_bytes(config, latent_type));
+  s.own_state_ = std::move(state);
+  s.own_latent_ = std::move(latent);
+  return s;
+}
+
+void SequenceState::set_block(int64_t block, std::byte* data) {
+  for (int64_t layer = 0; layer < mla_layers_; ++layer)
+    pages_[static_cast<size_t>(layer * page_count_ + block)] = data + layer * page_bytes_;
+}
+
 void SequenceState::reset() {
-  if (state_.size() > 0) std::memset(state_.data(), 0, static_cast<size_t>(state_.size()));
+  if (own_state_.size() > 0) std::memset(state_, 0, static_cast<size_t>(own_state_.size()));
   position_ = 0;
 }
 
 KdaHeadState SequenceState::kda_head(int64_t kda, int64_t head) const {
-  auto* base = const_cast<float*>(state_.as<float>()) + kda * layer_floats_ + head * head_floats_;
+  float* base = floats() + kda * layer_floats_ + head * head_floats_;
   float* open = base + state_floats_;
   return {base, open, open + open_floats_, open + 2 * open_floats_};
 }
 
 float* SequenceState::conv_window(int64_t kda, int64_t which) const {
-  return const_cast<float*>(state_.as<float>()) + kda * layer_floats_ + heads_ * head_floats_ +
-         which * window_floats_;
+  return floats() + kda * layer_floats_ + heads_ * head_floats_ + which * window_floats_;
 }
 
 void* SequenceState::latent_row(int64_t mla, int64_t position) const {
