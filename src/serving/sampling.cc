@@ -20,8 +20,8 @@ namespace {
 // Weight of the best token. With at most 2^20 tokens all sums stay below 2^64.
 constexpr uint64_t kOne = uint64_t{1} << 44;
 constexpr size_t kVocabularyMax = size_t{1} << 20;
-// Beyond this distance from the best, in units of the temperature, weights round to 0.
-constexpr double kFar = 45 * std::numbers::ln2;
+// Beyond this distance from the best, in units of the temperature, weights are 0.
+constexpr double kFar = 44 * std::numbers::ln2;
 constexpr size_t kBuckets = 2048;
 constexpr double kBucketsPerUnit = static_cast<double>(kBuckets) / kFar;
 
@@ -128,7 +128,7 @@ class Line {
     return std::min(static_cast<size_t>(x * kBucketsPerUnit), kBuckets - 1);
   }
   static uint64_t weight_at(double x) {
-    return static_cast<uint64_t>(std::exp(-x) * static_cast<double>(kOne) + 0.5);
+    return static_cast<uint64_t>(std::exp(-x) * static_cast<double>(kOne));
   }
 
   std::vector<Item> sorted(size_t bucket) const {
