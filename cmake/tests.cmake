@@ -10,6 +10,7 @@ if(support)
   target_link_libraries(test_support PUBLIC GTest::gtest)
   target_include_directories(test_support PRIVATE
     ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(test_support PRIVATE TRINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 endif()
 
 # trine_test(NAME SOURCES... ) is what all test binaries have in common. Suites instantiated as Slow/
