@@ -1,6 +1,10 @@
 // Which prefixes of tokens have a snapshot: a radix tree over tokens. A snapshot is a state slot
 // and references to the latent blocks of [0, position); rows of its last block past `position`
 // belong to others and mean nothing.
+//
+// The least valuable goes first (GreedyDual): value = tokens since the next shorter snapshot on its
+// path, times a weight of its kind, plus the clock at its last use; the clock rises to the value of
+// what was evicted. Of equals the longest unused goes. No locks: the step thread owns it.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +40,7 @@ class PrefixCache {
     int64_t snapshots_max = 0;
   };
   /// The pool must outlive the cache. `on_evict` sees a snapshot with its tokens before it goes
-  /// (the file tier writes it).
+  /// (the file tier writes it); it must not call the cache.
   using Evicted =
       std::function<void(std::span<const int32_t> tokens, const Snapshot&, SnapshotKind)>;
   PrefixCache(const Options& options, StatePool* pool, Evicted on_evict);
@@ -47,13 +51,14 @@ class PrefixCache {
   /// True when exactly this prefix has a snapshot already.
   bool contains(std::span<const int32_t> tokens) const;
   /// Takes the slot and the references over. Replaces nothing: when the prefix has one already,
-  /// what was given is released (first stays: equal bits by promise). `tokens` are the covered
-  /// ones.
+  /// what was given is released (first stays: equal bits by promise; the more telling kind counts).
+  /// Never more than snapshots_max: evicts when full. `tokens` are the covered ones.
   void insert(std::span<const int32_t> tokens, Snapshot snapshot, SnapshotKind kind);
   /// Room for one more: evicts the least valuable when full. False when snapshots_max is 0.
   bool make_room();
   /// Evicts the least valuable snapshot; false when there is none.
   bool evict_one();
+  /// Forgets everything, the evicted ones too; `on_evict` is not called.
   void flush();
 
   int64_t size() const;
