@@ -1,0 +1,34 @@
+// The scheduler's executor over a loaded model.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine/paged_model.h"
+#include "serving/executor.h"
+
+namespace trine::serving {
+
+class ModelExecutor : public Executor {
+ public:
+  /// `hash` as model_hash.h makes it.
+  ModelExecutor(PagedModel model, std::string hash);
+
+  int64_t vocab_size() const override;
+  int64_t block_tokens() const override;
+  int64_t block_bytes() const override;
+  int64_t state_bytes() const override;
+  int64_t pass_rows() const override;
+  std::unique_ptr<ExecutorSequence> open(std::byte* slot, bool fresh) override;
+  void run(std::span<Work> works) override;
+  void copy(std::byte* to, const std::byte* from, int64_t bytes) override;
+  const std::string& model_hash() const override { return hash_; }
+  const PagedModel& paged() const { return paged_; }
+
+ private:
+  PagedModel paged_;
+  std::string hash_;
+  std::vector<PagedWork> works_;
+};
+
+}  // namespace trine::serving
