@@ -79,6 +79,7 @@ class Scheduler {
   void end_late_and_cancelled();
   void admit();
   Task* next_waiting();
+  bool worth_waiting(const Task& task) const;
   bool fits(const Task& task) const;
   void start(Task& task);
   void adopt(Task& task, const Snapshot& snapshot);

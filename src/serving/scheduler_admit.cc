@@ -23,7 +23,7 @@ Task* Scheduler::next_waiting() {
   Task* best = nullptr;
   int64_t best_running = 0;
   for (auto& [id, task] : tasks_) {
-    if (task->phase != Task::Phase::kWaiting) continue;
+    if (task->phase != Task::Phase::kWaiting || worth_waiting(*task)) continue;
     if (task->passed_over >= 2 * options_.concurrency) return task.get();
     const auto client = running_of_client_.find(task->request.client);
     const int64_t running = client == running_of_client_.end() ? 0 : client->second;
@@ -33,6 +33,22 @@ Task* Scheduler::next_waiting() {
     }
   }
   return best;
+}
+
+/// Somebody is just computing a prefix of this prompt: an answer whose last token runs in the next
+/// pass, or the same prompt (n answers at once). Its snapshot saves more than the wait costs.
+bool Scheduler::worth_waiting(const Task& task) const {
+  if (cache_max() == 0 || task.request.prompt_logprobs) return false;
+  const auto begins_with = [&](const std::vector<int32_t>& tokens) {
+    return tokens.size() <= task.tokens.size() &&
+           std::equal(tokens.begin(), tokens.end(), task.tokens.begin());
+  };
+  return std::any_of(tasks_.begin(), tasks_.end(), [&](const auto& entry) {
+    const Task& other = *entry.second;
+    if (other.phase == Task::Phase::kClosing) return begins_with(other.tokens);
+    return other.phase == Task::Phase::kRunning && other.position() < other.prompt_size() &&
+           begins_with(other.request.prompt);
+  });
 }
 
 /// Snapshots give way, so only running sequences count; each of these may want a block soon.

@@ -1,15 +1,13 @@
-// sha256 with OpenSSL's EVP interface (the only includer of it).
+// sha256 of files, against the names that hub caches give them.
 #include "toolkit/checksums.h"
-
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <memory>
 
 #include "base/try.h"
 #include "platform/file.h"
+#include "platform/sha256.h"
 #include "platform/thread_pool.h"
 #include "platform/topology.h"
 
@@ -38,28 +36,16 @@ std::string blob_name(const std::filesystem::path& path) {
 
 Result<std::string> sha256_file(const std::string& path) {
   TRINE_ASSIGN_OR_RETURN(const auto file, File::open(path));
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
-                                                                        EVP_MD_CTX_free);
-  if (context == nullptr || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1)
-    return Status(Code::kInternal, path + ": sha256 is not available in libcrypto");
+  Sha256 sha256;
   std::vector<unsigned char> block(
       static_cast<size_t>(std::min(kBlockBytes, std::max<int64_t>(file.size(), 1))));
   for (int64_t at = 0; at < file.size(); at += kBlockBytes) {
     const int64_t bytes = std::min(kBlockBytes, file.size() - at);
     TRINE_RETURN_IF_ERROR(file.read_at(at, block.data(), bytes));
-    if (EVP_DigestUpdate(context.get(), block.data(), static_cast<size_t>(bytes)) != 1)
-      return Status(Code::kInternal, path + ": sha256 failed");
+    sha256.update(block.data(), bytes);
   }
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int length = 0;
-  if (EVP_DigestFinal_ex(context.get(), digest, &length) != 1)
-    return Status(Code::kInternal, path + ": sha256 failed");
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string hex;
-  for (unsigned int i = 0; i < length; ++i) {
-    hex += kDigits[digest[i] >> 4];
-    hex += kDigits[digest[i] & 15];
-  }
+  std::string hex = sha256.hex();
+  if (hex.empty()) return Status(Code::kInternal, path + ": sha256 is not available in libcrypto");
   return hex;
 }
 
