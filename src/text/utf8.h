@@ -26,6 +26,8 @@ class Utf8Stream {
   void push(std::string_view bytes, std::string* out);
   /// The text ends: a character that was begun becomes U+FFFD.
   void finish(std::string* out);
+  /// True when a character has begun and may still be completed.
+  bool waits() const { return !held_.empty(); }
 
  private:
   std::string held_;
