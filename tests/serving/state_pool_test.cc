@@ -200,7 +200,7 @@ TEST(StatePoolDeathTest, GivingTwiceOrWhatIsForeignEndsTheProcess) {
   const BlockId block = pool.take_block();
   pool.give_slot(slot);
   pool.drop_block(block);
-  const char* const kBug = "trine bug: ";
+  constexpr char kBug[] = "trine bug: ";
   EXPECT_DEATH(pool.give_slot(slot), kBug);
   EXPECT_DEATH(pool.give_slot(kNone), kBug);
   EXPECT_DEATH(pool.give_slot(2), kBug);
