@@ -32,14 +32,15 @@ int64_t size_of(const auto& container) { return static_cast<int64_t>(container.s
 
 // How much more than its tokens a snapshot is worth, by how likely it is to be asked for: the
 // preempted request surely comes back, the end of an answer is where the next turn goes on, the end
-// of a prompt where one goes on that drops the reasoning; the others serve edits.
+// of a prompt where one goes on that drops the reasoning, a fork is a system prompt; the others
+// serve edits, which are rare: a turn of a hundred tokens outweighs a spacing of a thousand.
 int64_t weight(SnapshotKind kind) {
   switch (kind) {
     case SnapshotKind::kSpacing: return 1;
-    case SnapshotKind::kFork: return 2;
-    case SnapshotKind::kPromptEnd: return 3;
-    case SnapshotKind::kAnswerEnd: return 4;
-    case SnapshotKind::kPreempted: return 8;
+    case SnapshotKind::kFork: return 8;
+    case SnapshotKind::kPromptEnd: return 16;
+    case SnapshotKind::kAnswerEnd: return 24;
+    case SnapshotKind::kPreempted: return 64;
   }
   return 1;
 }

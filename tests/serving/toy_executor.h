@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,8 @@ class ToyExecutor : public Executor {
       rows += static_cast<int64_t>(work.ids.size());
       run_one(work, static_cast<Sequence&>(*work.sequence));
     }
+    last_rows = rows;
+    if (on_run) on_run(rows);
     if (rows > pass_rows_) fault = "a pass of " + std::to_string(rows) + " rows";
     rows_run += rows;
   }
@@ -78,6 +81,8 @@ class ToyExecutor : public Executor {
   std::string fault;  ///< the first wrong state or page that a pass met
   int64_t passes = 0;
   int64_t rows_run = 0;
+  int64_t last_rows = 0;                     ///< of the last pass
+  std::function<void(int64_t rows)> on_run;  ///< tests move their clock here
 
  private:
   struct Sequence : ExecutorSequence {
