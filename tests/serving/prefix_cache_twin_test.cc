@@ -58,7 +58,7 @@ class Twin {
     use(&entries_[tokens]);
   }
   void evict_one() {
-    constexpr int64_t kWeights[] = {1, 2, 3, 4, 8};
+    constexpr int64_t kWeights[] = {1, 8, 16, 24, 64};
     const Tokens* least = nullptr;
     std::pair<int64_t, uint64_t> least_value;  // value, age
     for (const auto& [key, entry] : entries_) {
