@@ -183,12 +183,13 @@ class Audit {
       whole = whole && present[i];
     }
     for (const ShardIndex::Entry& entry : in_.index.entries) {
-      if (!present[static_cast<size_t>(entry.file)] || in_.losses.refused.contains(entry.tensor))
-        continue;
+      if (in_.losses.refused.contains(entry.tensor)) continue;
       const std::string& file = in_.index.files[static_cast<size_t>(entry.file)];
       const TensorInfo* tensor = in_.table.find(entry.tensor);
       if (tensor == nullptr && in_.losses.unread.contains(file))
         ++unchecked_in_[file];
+      else if (!present[static_cast<size_t>(entry.file)])
+        continue;
       else if (tensor == nullptr)
         add(Severity::kError, "index-mismatch", file, entry.tensor, "no such tensor in any file",
             "in this file, by " + in_.index_name,
@@ -213,8 +214,9 @@ class Audit {
       add(Severity::kNote, "not-checked", file, "",
           std::to_string(count) + (in_.index.usable ? " tensors of the index in" : " tensors in") +
               (in_.index.usable ? " a file" : " no file but perhaps one") +
-              " whose header is unreadable",
-          "a readable header", "these tensors were not checked: mend the file and inspect again");
+              " that could not be read",
+          "a file that can be read",
+          "these tensors were not checked: mend the file and inspect again");
   }
 
   bool stored_in(const TensorInfo& first, int32_t file) const {

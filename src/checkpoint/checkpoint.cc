@@ -9,7 +9,9 @@
 #include "checkpoint/dequantise.h"
 #include "checkpoint/expected.h"
 #include "checkpoint/folder.h"
+#include "checkpoint/hub_cache.h"
 #include "checkpoint/linear_resolver.h"
+#include "checkpoint/obstacle.h"
 #include "checkpoint/quant_config.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/scan.h"
@@ -27,6 +29,32 @@ constexpr int64_t kConfigBytesMax = 8 << 20;
 constexpr int64_t kIndexBytesMax = 256 << 20;  ///< K3's has 60 MB
 constexpr int64_t kFindingsInMessage = 20;     ///< of one kind
 
+Status no_config(const std::string& folder) {
+  const std::string hint = hint_at_checkpoints(folder);
+  return {Code::kNotFound,
+          "no config.json; " + (hint.empty() ? "expected a checkpoint folder with config.json and "
+                                               "*.safetensors; download it from the release"
+                                             : hint)};
+}
+
+/// A word of a shell's command line.
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-+,:@%=";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+/// The last line of a message that could not hold everything.
+std::string pointer_to_inspect(const std::string& folder, const Findings& findings) {
+  const int64_t left_out = left_out_of_summary(findings, Severity::kError, kFindingsInMessage);
+  if (left_out == 0) return "";
+  return std::to_string(left_out) + (left_out == 1 ? " more error is" : " more errors are") +
+         " left out here: `trine inspect " + shell_word(folder) + "` lists them all\n";
+}
+
 }  // namespace
 
 struct Checkpoint::Impl {
@@ -40,6 +68,8 @@ struct Checkpoint::Impl {
   std::vector<FileInfo> files;
   std::vector<std::string> names;  ///< of files
   KnownLosses losses;
+  bool config_usable = false;
+  bool has_weights = false;
   bool scanned = false;
 
   Status read(const TensorInfo& tensor, int64_t offset, void* out, int64_t bytes) const;
@@ -55,8 +85,9 @@ struct Checkpoint::Impl {
   }
 
   Status open_config(const Folder& listing);
+  void open_generation(const Folder& listing, json::Value* generation);
   void open_index(const Folder& listing);
-  Status open_shards(const Folder& listing);
+  void open_shards(const Folder& listing);
   void audit(const Folder& listing, const OpenOptions& options);
 };
 
@@ -73,28 +104,17 @@ Status Checkpoint::Impl::read(const TensorInfo& tensor, int64_t offset, void* ou
 }
 
 Status Checkpoint::Impl::open_config(const Folder& listing) {
-  if (!listing.has_file(kConfigName))
-    return {Code::kNotFound, listing.path +
-                                 ": no config.json; expected a checkpoint folder with config.json "
-                                 "and *.safetensors; download it from the release"};
-  TRINE_ASSIGN_OR_RETURN(const std::string text,
-                         read_file(listing.file(kConfigName), kConfigBytesMax));
-  Result<json::Value> parsed_root = json::parse(text, kConfigName);
+  if (!listing.has(kConfigName)) return no_config(listing.path);
+  const Result<std::string> text = listing.read(kConfigName, kConfigBytesMax);
+  if (const Status why = text.status(); !why.ok()) {
+    const bool absent = why.code() == Code::kIo || why.code() == Code::kNotFound;
+    return {absent ? why.code() : Code::kCorrupt, listing.obstacle(kConfigName, why).to_string()};
+  }
+  Result<json::Value> parsed_root = json::parse(*text, kConfigName);
   if (!parsed_root.ok()) return {Code::kCorrupt, parsed_root.status().message()};
   const json::Value& root = *parsed_root;
   json::Value generation;
-  if (listing.has_file(kGenerationName)) {
-    Result<std::string> more = read_file(listing.file(kGenerationName), kConfigBytesMax);
-    Result<json::Value> parsed = more.ok() ? json::parse(*more, kGenerationName) : more.status();
-    if (parsed.ok())
-      generation = std::move(*parsed);
-    else
-      add_finding(&findings, {.kind = "side-file",
-                              .file = kGenerationName,
-                              .found = parsed.status().message(),
-                              .expected = "a JSON object",
-                              .action = "download this file again, or remove it"});
-  }
+  open_generation(listing, &generation);
   config = parse_config(root, &generation, kConfigName, &findings);
   const json::Value* inner = root.find("text_config");
   const json::Value* outer = root.find("quantization_config");
@@ -108,11 +128,31 @@ Status Checkpoint::Impl::open_config(const Folder& listing) {
                             .expected = "one of them",
                             .action = "take config.json from the release of these weights"});
   quant = QuantConfig::parse(given(nested) ? nested : outer, kConfigName, &findings);
+  // Contradictions inside the quantisation say nothing about the shapes.
+  config_usable = std::none_of(findings.begin(), findings.end(), [](const Finding& f) {
+    return f.severity == Severity::kError && f.file == kConfigName &&
+           !(f.kind == "config-contradiction" && f.tensor.starts_with("quantization_config"));
+  });
   return {};
 }
 
+void Checkpoint::Impl::open_generation(const Folder& listing, json::Value* generation) {
+  if (!listing.has(kGenerationName)) return;
+  const Result<std::string> text = listing.read(kGenerationName, kConfigBytesMax);
+  if (!text.ok()) return add_finding(&findings, listing.obstacle(kGenerationName, text.status()));
+  Result<json::Value> parsed = json::parse(*text, kGenerationName);
+  if (parsed.ok())
+    *generation = std::move(*parsed);
+  else
+    add_finding(&findings, {.kind = "side-file",
+                            .file = kGenerationName,
+                            .found = parsed.status().message(),
+                            .expected = "a JSON object",
+                            .action = "download this file again, or remove it"});
+}
+
 void Checkpoint::Impl::open_index(const Folder& listing) {
-  if (!listing.has_file(kIndexName)) {
+  if (!listing.has(kIndexName)) {
     if (listing.shards.size() > 1)
       add_finding(&findings,
                   {.severity = Severity::kNote,
@@ -123,30 +163,21 @@ void Checkpoint::Impl::open_index(const Folder& listing) {
                    .action = "nothing to do: all shards of the folder are read"});
     return;
   }
-  Result<std::string> text = read_file(listing.file(kIndexName), kIndexBytesMax);
+  const Result<std::string> text = listing.read(kIndexName, kIndexBytesMax);
   if (text.ok())
     index = parse_index(*text, kIndexName, &findings);
   else
-    add_finding(&findings, {.kind = "index-json",
-                            .file = kIndexName,
-                            .found = text.status().message(),
-                            .expected = "a JSON file",
-                            .action = "download the index again, or remove it"});
+    add_finding(&findings, listing.obstacle(kIndexName, text.status()));
 }
 
-Status Checkpoint::Impl::open_shards(const Folder& listing) {
+void Checkpoint::Impl::open_shards(const Folder& listing) {
+  has_weights = !listing.shards.empty() || !listing.lost.empty();
+  losses.unread.insert(listing.lost.begin(), listing.lost.end());
   std::vector<TensorInfo> tensors;
   for (const std::string& name : listing.shards) {
     Result<File> file = File::open(listing.file(name));
-    if (file.status().code() == Code::kIo)  // the environment's fault: nothing to download again
-      return {Code::kIo, file.status().message() +
-                             "; check the permissions and the limit of open files (ulimit -n)"};
     if (!file.ok()) {
-      add_finding(&findings, {.kind = "unreadable",
-                              .file = name,
-                              .found = file.status().message(),
-                              .expected = "a readable file",
-                              .action = "check the permissions"});
+      add_finding(&findings, listing.obstacle(name, file.status()));
       losses.unread.insert(name);
       continue;
     }
@@ -160,14 +191,10 @@ Status Checkpoint::Impl::open_shards(const Folder& listing) {
     shards.push_back(std::move(*file));
   }
   table = TensorTable(std::move(tensors));
-  return {};
 }
 
 void Checkpoint::Impl::audit(const Folder& listing, const OpenOptions& options) {
-  const bool config_usable = std::none_of(findings.begin(), findings.end(), [](const Finding& f) {
-    return f.severity == Severity::kError && f.file == kConfigName;
-  });
-  if (listing.shards.empty()) {
+  if (!has_weights) {
     if (index.usable && config_usable) audit_index_names(config, index, kIndexName, &findings);
     explain_no_shards(listing, &findings);
     return;
@@ -198,7 +225,7 @@ Result<Checkpoint> Checkpoint::open(const std::string& folder, const OpenOptions
   TRINE_ASSIGN_OR_RETURN(const Folder listing, list_folder(folder, &impl->findings));
   TRINE_RETURN_IF_ERROR(impl->open_config(listing).with_context(folder));
   impl->open_index(listing);
-  TRINE_RETURN_IF_ERROR(impl->open_shards(listing));
+  impl->open_shards(listing);
   impl->audit(listing, options);
   return Checkpoint(std::move(impl));
 }
@@ -206,16 +233,22 @@ Result<Checkpoint> Checkpoint::open(const std::string& folder, const OpenOptions
 const std::string& Checkpoint::folder() const { return impl_->folder; }
 const ModelConfig& Checkpoint::config() const { return impl_->config; }
 const Findings& Checkpoint::findings() const { return impl_->findings; }
-bool Checkpoint::has_weights() const { return !impl_->files.empty(); }
+bool Checkpoint::config_usable() const { return impl_->config_usable; }
+bool Checkpoint::has_weights() const { return impl_->has_weights; }
 bool Checkpoint::scales_scanned() const { return impl_->scanned; }
 const std::vector<Checkpoint::FileInfo>& Checkpoint::files() const { return impl_->files; }
 const std::vector<TensorInfo>& Checkpoint::tensors() const { return impl_->table.all(); }
 const TensorInfo* Checkpoint::find(std::string_view name) const { return impl_->table.find(name); }
 
 Status Checkpoint::require_whole() const {
-  if (has_errors(impl_->findings))
-    return {Code::kCorrupt, impl_->folder + ": the checkpoint is refused:\n" +
-                                summarise(impl_->findings, Severity::kError, kFindingsInMessage)};
+  if (has_errors(impl_->findings)) {
+    const bool environment = only_environment(impl_->findings);
+    return {environment ? Code::kIo : Code::kCorrupt,
+            impl_->folder +
+                (environment ? ": files cannot be read:\n" : ": the checkpoint is refused:\n") +
+                summarise(impl_->findings, Severity::kError, kFindingsInMessage) +
+                pointer_to_inspect(impl_->folder, impl_->findings)};
+  }
   if (!has_weights())
     return {Code::kNotFound,
             impl_->folder + ": no *.safetensors: the weights are not downloaded yet"};

@@ -63,9 +63,9 @@ struct OpenOptions {
 
 class Checkpoint {
  public:
-  /// Reads config, index and shard headers and audits them. A folder that cannot be read at all is
-  /// a Status; everything wrong inside it is a finding. Never returns half-checked: callers that
-  /// want the weights must ask require_whole().
+  /// Reads config, index and shard headers and audits them. A folder or a config.json that cannot
+  /// be read at all is a Status; everything else wrong inside it is a finding. Never returns
+  /// half-checked: callers that want the weights must ask require_whole().
   static Result<Checkpoint> open(const std::string& folder, const OpenOptions& options = {});
   ~Checkpoint();
   Checkpoint(Checkpoint&&) noexcept;
@@ -74,11 +74,13 @@ class Checkpoint {
   const std::string& folder() const;
   const ModelConfig& config() const;
   const Findings& findings() const;
+  /// config() says what the tensors should be: no error blames it.
+  bool config_usable() const;
   /// False when no shard is there at all ("not downloaded yet").
   bool has_weights() const;
   bool scales_scanned() const;
-  /// kCorrupt with every error finding in the message, kNotFound when there are no weights; else
-  /// ok.
+  /// kCorrupt with the error findings in the message (20 of a kind; `inspect` lists them all), kIo
+  /// when all of them blame the system, kNotFound when there are no weights; else ok.
   Status require_whole() const;
 
   struct FileInfo {

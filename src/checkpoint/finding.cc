@@ -1,6 +1,7 @@
 // Findings as text and JSON.
 #include "checkpoint/finding.h"
 
+#include <algorithm>
 #include <map>
 
 namespace trine::checkpoint {
@@ -75,10 +76,26 @@ void add_finding(Findings* findings, Finding finding) {
   }
 }
 
-std::string summarise(const Findings& findings, Severity least, int64_t per_kind) {
+namespace {
+
+std::map<std::string, int64_t> count_kinds(const Findings& findings, Severity least) {
   std::map<std::string, int64_t> count;
   for (const Finding& finding : findings)
     if (finding.severity >= least) ++count[finding.kind];
+  return count;
+}
+
+}  // namespace
+
+int64_t left_out_of_summary(const Findings& findings, Severity least, int64_t per_kind) {
+  int64_t left_out = 0;
+  for (const auto& [kind, count] : count_kinds(findings, least))
+    left_out += std::max<int64_t>(0, count - per_kind);
+  return left_out;
+}
+
+std::string summarise(const Findings& findings, Severity least, int64_t per_kind) {
+  std::map<std::string, int64_t> count = count_kinds(findings, least);
   std::string text;
   std::map<std::string, int64_t> written;
   for (const Severity severity : {Severity::kError, Severity::kNote}) {

@@ -41,5 +41,7 @@ void add_finding(Findings* findings, Finding finding);
 /// Text for people: errors first, one line each; of a kind with more than `per_kind` items only the
 /// first ones are written, then "... and N more of this kind".
 std::string summarise(const Findings& findings, Severity least, int64_t per_kind);
+/// How many of the findings that text does not show.
+int64_t left_out_of_summary(const Findings& findings, Severity least, int64_t per_kind);
 
 }  // namespace trine::checkpoint

@@ -7,6 +7,8 @@
 #include <set>
 #include <system_error>
 
+#include "base/try.h"
+#include "checkpoint/obstacle.h"
 #include "platform/file.h"
 
 namespace trine::checkpoint {
@@ -16,6 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".safetensors";
 constexpr const char* kRanksName = "tiktoken.model";
+constexpr const char* kTokenizerConfigName = "tokenizer_config.json";
 constexpr size_t kNamesMax = 200'000;
 constexpr size_t kNumbersListed = 20;
 
@@ -56,9 +59,14 @@ bool Folder::has(const std::string& name) const {
   return std::binary_search(names.begin(), names.end(), name);
 }
 
-bool Folder::has_file(const std::string& name) const {
-  std::error_code error;
-  return has(name) && fs::is_regular_file(file(name), error);
+Result<std::string> Folder::read(const std::string& name, int64_t bytes_max) const {
+  TRINE_ASSIGN_OR_RETURN(std::string text, read_file(file(name), bytes_max));
+  TRINE_RETURN_IF_ERROR(lfs_pointer(text));
+  return text;
+}
+
+Finding Folder::obstacle(const std::string& name, const Status& why) const {
+  return checkpoint::obstacle(name, file(name), why);
 }
 
 Result<Folder> list_folder(const std::string& path, Findings* findings) {
@@ -81,12 +89,8 @@ Result<Folder> list_folder(const std::string& path, Findings* findings) {
       folder.shards.push_back(name);
       continue;
     }
-    const bool link = fs::is_symlink(folder.file(name), error);
-    add_finding(findings, {.kind = link ? "broken-link" : "not-a-file",
-                           .file = name,
-                           .found = link ? "a link to nothing" : "something that is no file",
-                           .expected = "a safetensors file",
-                           .action = "download this file again"});
+    add_finding(findings, folder.obstacle(name, File::open(folder.file(name)).status()));
+    folder.lost.push_back(name);
   }
   return folder;
 }
@@ -94,12 +98,13 @@ Result<Folder> list_folder(const std::string& path, Findings* findings) {
 void find_missing_numbers(const Folder& folder, Findings* findings) {
   std::map<std::string, std::set<int64_t>> present;
   std::map<std::string, int64_t> counts;
-  for (const std::string& file : folder.shards) {
-    ShardName name;
-    if (!parse_shard_name(file, &name)) continue;
-    present[name.series].insert(name.number);
-    counts[name.series] = name.count;
-  }
+  for (const auto* files : {&folder.shards, &folder.lost})
+    for (const std::string& file : *files) {
+      ShardName name;
+      if (!parse_shard_name(file, &name)) continue;
+      present[name.series].insert(name.number);
+      counts[name.series] = name.count;
+    }
   for (const auto& [series, numbers] : present) {
     const int64_t count = counts[series];
     if (static_cast<int64_t>(numbers.size()) >= count) continue;
@@ -120,7 +125,7 @@ void find_missing_files(const Folder& folder, const ShardIndex& index, Findings*
   std::vector<int64_t> tensors(index.files.size(), 0);
   for (const ShardIndex::Entry& entry : index.entries) ++tensors[static_cast<size_t>(entry.file)];
   for (size_t i = 0; i < index.files.size(); ++i) {
-    if (std::binary_search(folder.shards.begin(), folder.shards.end(), index.files[i])) continue;
+    if (folder.has(index.files[i])) continue;
     add_finding(findings, {.kind = "missing-shard",
                            .file = index.files[i],
                            .found = "no such file",
@@ -156,14 +161,13 @@ void explain_no_shards(const Folder& folder, Findings* findings) {
   note("", "no shard at all", "the weights are not downloaded yet");
 }
 
+namespace {
+
 // Ranks are lines; control tokens take 256 ids above them (spec section 9).
-void check_tokenizer_size(const Folder& folder, int64_t vocab_size, Findings* findings) {
-  constexpr int64_t kBytesMax = 64 << 20;
+void check_tokenizer_size(const std::string& text, int64_t vocab_size, Findings* findings) {
   constexpr int64_t kControlTokens = 256;
-  const Result<std::string> text = read_file(folder.file(kRanksName), kBytesMax);
-  if (!text.ok()) return;  // the tokenizer says so when it is needed
-  int64_t ranks = std::count(text->begin(), text->end(), '\n');
-  if (!text->empty() && text->back() != '\n') ++ranks;
+  int64_t ranks = std::count(text.begin(), text.end(), '\n');
+  if (!text.empty() && text.back() != '\n') ++ranks;
   if (ranks + kControlTokens <= vocab_size) return;
   add_finding(findings,
               {.kind = "tokenizer-vocab",
@@ -173,7 +177,24 @@ void check_tokenizer_size(const Folder& folder, int64_t vocab_size, Findings* fi
                .action = "take tokenizer and config from the same release"});
 }
 
+void report_no_tokenizer(bool ranks, bool config, Findings* findings) {
+  const bool none = !ranks && !config;
+  add_finding(
+      findings,
+      {.severity = none ? Severity::kNote : Severity::kError,
+       .kind = "side-file",
+       .file = ranks ? kTokenizerConfigName : kRanksName,
+       .found = none ? "neither tiktoken.model nor tokenizer_config.json" : "no such file",
+       .expected = "tiktoken.model and tokenizer_config.json",
+       .action = none ? "only verbs that take --ids work: run, chat, tokenize, render and parse "
+                        "need the tokenizer's files"
+                      : "download this file: a tokenizer without it gives wrong ids"});
+}
+
+}  // namespace
+
 void check_side_files(const Folder& folder, int64_t vocab_size, Findings* findings) {
+  constexpr int64_t kBytesMax = 64 << 20;
   if (!folder.has("generation_config.json"))
     add_finding(findings, {.severity = Severity::kNote,
                            .kind = "side-file",
@@ -181,22 +202,17 @@ void check_side_files(const Folder& folder, int64_t vocab_size, Findings* findin
                            .found = "no such file",
                            .expected = "the release's file",
                            .action = "config.json alone says where generation ends"});
-  const bool ranks = folder.has_file(kRanksName);
-  const bool config = folder.has_file("tokenizer_config.json");
-  if (ranks && vocab_size > 0) check_tokenizer_size(folder, vocab_size, findings);
-  if (ranks && config) return;
-  const std::string missing = ranks ? "tokenizer_config.json" : kRanksName;
-  const bool none = !ranks && !config;
-  add_finding(
-      findings,
-      {.severity = none ? Severity::kNote : Severity::kError,
-       .kind = "side-file",
-       .file = missing,
-       .found = none ? "neither tiktoken.model nor tokenizer_config.json" : "no such file",
-       .expected = "tiktoken.model and tokenizer_config.json",
-       .action = none ? "only verbs that take --ids work: run, chat, tokenize, render and parse "
-                        "need the tokenizer's files"
-                      : "download this file: a tokenizer without it gives wrong ids"});
+  for (const char* name : {kRanksName, kTokenizerConfigName}) {
+    if (!folder.has(name)) continue;
+    const Result<std::string> text = folder.read(name, kBytesMax);
+    if (!text.ok())
+      add_finding(findings, folder.obstacle(name, text.status()));
+    else if (name == kRanksName && vocab_size > 0)
+      check_tokenizer_size(*text, vocab_size, findings);
+  }
+  const bool ranks = folder.has(kRanksName);
+  const bool config = folder.has(kTokenizerConfigName);
+  if (!ranks || !config) report_no_tokenizer(ranks, config, findings);
 }
 
 }  // namespace trine::checkpoint

@@ -7,11 +7,13 @@
 
 #include "checkpoint/expected.h"
 #include "checkpoint/json_cursor.h"
+#include "checkpoint/obstacle.h"
 
 namespace trine::checkpoint {
 namespace {
 
 constexpr int64_t kLengthBytes = 8;
+constexpr int64_t kHeadBytes = 200;  ///< what a git-LFS pointer fits in
 constexpr size_t kRankMax = 16;
 constexpr size_t kTensorsMax = 8'000'000;  ///< of all files together; K3 has 497,220
 constexpr const char* kDownloadAgain = "download this file again";
@@ -274,12 +276,20 @@ void read_shard_header(const File& file, const std::string& label, int32_t file_
                            .expected = std::move(expected),
                            .action = kDownloadAgain});
   };
+  const auto stop = [&](const Status& why) {
+    if (losses != nullptr) losses->unread = true;
+    add_finding(findings, obstacle(label, file.path(), why));
+  };
+  char head[kHeadBytes];
+  const int64_t head_bytes = std::min(file.size(), kHeadBytes);
+  if (Status status = file.read_at(0, head, head_bytes); !status.ok()) return stop(status);
+  if (Status pointer = lfs_pointer({head, static_cast<size_t>(head_bytes)}); !pointer.ok())
+    return stop(pointer);
   if (file.size() < kLengthBytes)
     return refuse("truncated", "a file of " + std::to_string(file.size()) + " bytes",
                   "a safetensors file (at least a header)");
   uint64_t length = 0;
-  if (Status status = file.read_at(0, &length, kLengthBytes); !status.ok())
-    return refuse("unreadable", status.message(), "a readable file");
+  std::memcpy(&length, head, sizeof length);
   const int64_t after = file.size() - kLengthBytes;
   if (length > static_cast<uint64_t>(kHeaderBytesMax))
     return refuse("header-length", "a header of " + std::to_string(length) + " bytes",
@@ -292,7 +302,7 @@ void read_shard_header(const File& file, const std::string& label, int32_t file_
   std::string header(static_cast<size_t>(length), '\0');
   if (Status status = file.read_at(kLengthBytes, header.data(), static_cast<int64_t>(length));
       !status.ok())
-    return refuse("unreadable", status.message(), "a readable file");
+    return stop(status);
   parse_shard_header(header, after - static_cast<int64_t>(length), label, file_index, tensors,
                      findings, losses);
 }

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "checkpoint/expected.h"
+#include "checkpoint/obstacle.h"
 #include "platform/thread_pool.h"
 
 namespace trine::checkpoint {
@@ -69,6 +70,12 @@ class Scan {
                       .action = "the file is damaged or was converted wrongly: get it again"});
   }
 
+  void add_unread(const TensorInfo& tensor, const Status& why) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    found_.push_back(obstacle(in_.files[static_cast<size_t>(tensor.file)].name, "", why));
+    found_.back().tensor = tensor.name;
+  }
+
   void check(const TensorInfo& tensor) {
     switch (what_to_check(tensor)) {
       case What::kNothing: return;
@@ -97,7 +104,7 @@ class Scan {
     for (int64_t begin = 0; begin < count; begin += kChunkBytes / size) {
       const int64_t n = std::min(count - begin, kChunkBytes / size);
       if (Status s = in_.read(tensor, begin * size, bytes.data(), n * size); !s.ok())
-        return add("unreadable", tensor, s.message(), "a readable file");
+        return add_unread(tensor, s);
       for (int64_t i = 0; i < n; ++i) {
         const float v = element_to_float(dtype, bytes.data() + i * size);
         if (std::isfinite(v) && (what != What::kDivisor || v != 0.0f)) continue;
@@ -136,7 +143,7 @@ class Scan {
     if (scale == nullptr || scale->shape.size() != 2 || tensor.dtype != DType::kI32) return;
     std::vector<int32_t> groups(static_cast<size_t>(tensor.elements()));
     if (Status s = in_.read(tensor, 0, groups.data(), tensor.bytes); !s.ok())
-      return add("unreadable", tensor, s.message(), "a readable file");
+      return add_unread(tensor, s);
     if (std::find(groups.begin(), groups.end(), -1) != groups.end()) return;  // natural order
     for (size_t i = 0; i < groups.size(); ++i)
       if (groups[i] < 0 || groups[i] >= scale->shape[1])

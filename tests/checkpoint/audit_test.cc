@@ -360,8 +360,28 @@ TEST(Audit, CutsLongListsInTextAndNotInTheFindings) {
   Result<Checkpoint> checkpoint = Checkpoint::open(folder.path());
   ASSERT_TRUE(checkpoint.ok());
   EXPECT_EQ(count_findings(checkpoint->findings(), "extra-tensor"), 100);
-  EXPECT_NE(checkpoint->require_whole().message().find("... and 80 more of this kind"),
+  const std::string message = checkpoint->require_whole().message();
+  EXPECT_NE(message.find("... and 80 more of this kind"), std::string::npos) << message;
+  EXPECT_NE(message.find("80 more errors are left out here: `trine inspect " + folder.path() +
+                         "` lists them all"),
+            std::string::npos)
+      << message;
+}
+
+TEST(Audit, PointsAtInspectOnlyWhenSomethingIsLeftOut) {
+  const TempDir parent;
+  CheckpointBuilder builder = build(mxfp4());
+  drop(&builder, kNorm);
+  const std::string folder = parent / "my model's";
+  builder.write(folder);
+  EXPECT_EQ(Checkpoint::open(folder)->require_whole().message().find("trine inspect"),
             std::string::npos);
+  for (int i = 0; i < 21; ++i)
+    builder.tensors()["extra." + std::to_string(i)] = float_tensor(DType::kF32, {1}, {1});
+  builder.write(folder);
+  const std::string message = Checkpoint::open(folder)->require_whole().message();
+  EXPECT_NE(message.find("1 more error is left out here"), std::string::npos) << message;
+  EXPECT_NE(message.find("my model'\\''s'` lists them all"), std::string::npos) << message;
 }
 
 TEST(Audit, LeavesOutTheScanWhenAsked) {

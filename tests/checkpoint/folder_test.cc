@@ -1,6 +1,7 @@
 // Folders as downloads leave them: shards, links, indexes old and hostile, side files.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -160,7 +161,136 @@ TEST_F(Folder, WithTooFewFileDescriptorsBlamesTheEnvironment) {
   const Status status = open();
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(status.code(), Code::kIo) << status.to_string();
+  EXPECT_NE(status.message().find("Too many open files"), std::string::npos) << status.message();
   EXPECT_NE(status.message().find("ulimit"), std::string::npos) << status.message();
+  EXPECT_EQ(status.message().find("download"), std::string::npos) << status.message();
+}
+
+/// What stands in a file's place; such as stop root too, whom permissions do not.
+enum class InTheWay { kFolder, kLoop, kLinkToNothing };
+
+void put_in_place_of(const std::string& path, InTheWay what) {
+  fs::remove(path);
+  if (what == InTheWay::kFolder) fs::create_directory(path);
+  if (what == InTheWay::kLoop) fs::create_symlink(path, path);
+  if (what == InTheWay::kLinkToNothing) fs::create_symlink("nothing", path);
+}
+
+std::string system_reason(InTheWay what) {
+  return what == InTheWay::kLoop            ? "Too many levels of symbolic links"
+         : what == InTheWay::kLinkToNothing ? "No such file or directory"
+                                            : "directory";
+}
+
+TEST_F(Folder, SaysTheSystemsReasonForEverySideFileItCannotRead) {
+  for (const char* name :
+       {kIndex, "generation_config.json", "tiktoken.model", "tokenizer_config.json"})
+    for (const InTheWay what : {InTheWay::kFolder, InTheWay::kLoop, InTheWay::kLinkToNothing}) {
+      SCOPED_TRACE(name + (": " + system_reason(what)));
+      TempDir copy;
+      builder_.write(copy.path(), 3);
+      copy.write("tiktoken.model", "IQ== 0\n");
+      copy.write("tokenizer_config.json", "{}");
+      put_in_place_of(copy / name, what);
+      const Result<Checkpoint> checkpoint = Checkpoint::open(copy.path());
+      ASSERT_TRUE(checkpoint.ok()) << checkpoint.status().to_string();
+      const bool system = what != InTheWay::kLinkToNothing;
+      findings_ = checkpoint->findings();
+      expect_explained(findings_);
+      EXPECT_EQ(count(system ? "unreadable" : "broken-link", name), 1) << all();
+      EXPECT_EQ(count(system ? "unreadable" : "broken-link", system_reason(what)), 1) << all();
+      const Status status = checkpoint->require_whole();
+      EXPECT_EQ(status.code(), system ? Code::kIo : Code::kCorrupt);
+      EXPECT_EQ(status.message().find("download") == std::string::npos, system) << status.message();
+    }
+}
+
+TEST_F(Folder, WhoseConfigCannotBeReadSaysTheSystemsReason) {
+  for (const InTheWay what : {InTheWay::kFolder, InTheWay::kLoop, InTheWay::kLinkToNothing}) {
+    put_in_place_of(dir_ / "config.json", what);
+    const Status status = open();
+    EXPECT_EQ(status.code(), what == InTheWay::kLinkToNothing ? Code::kNotFound : Code::kIo);
+    EXPECT_NE(status.message().find(system_reason(what)), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("config.json"), std::string::npos) << status.message();
+    fs::remove(dir_ / "config.json");
+  }
+}
+
+TEST_F(Folder, WithAShardThatCannotBeReadListsEverythingElse) {
+  for (const bool indexed : {true, false})
+    for (const InTheWay what : {InTheWay::kFolder, InTheWay::kLoop}) {
+      SCOPED_TRACE(system_reason(what) + (indexed ? ", with an index" : ", without"));
+      TempDir copy;
+      builder_.write(copy.path(), 3);
+      if (!indexed) fs::remove(copy / kIndex);
+      put_in_place_of(copy / shard(2), what);
+      Result<Checkpoint> checkpoint = Checkpoint::open(copy.path());
+      ASSERT_TRUE(checkpoint.ok()) << checkpoint.status().to_string();
+      findings_ = checkpoint->findings();
+      EXPECT_EQ(count("unreadable", shard(2)), 1) << all();
+      EXPECT_EQ(count("not-checked", shard(2)), 1) << all();
+      EXPECT_EQ(count("missing-tensor") + count("missing-shard") + count("index-mismatch"), 0)
+          << all();
+      EXPECT_EQ(checkpoint->require_whole().code(), Code::kIo);
+      // A fault of the files themselves is named beside it, and decides.
+      fs::resize_file(copy / shard(3), fs::file_size(copy / shard(3)) - 16);
+      checkpoint = Checkpoint::open(copy.path());
+      ASSERT_TRUE(checkpoint.ok());
+      findings_ = checkpoint->findings();
+      EXPECT_EQ(count("truncated", shard(3)), 1) << all();
+      EXPECT_EQ(checkpoint->require_whole().code(), Code::kCorrupt);
+    }
+}
+
+TEST_F(Folder, OfWhichNoShardCanBeReadIsDownloadedAllTheSame) {
+  for (int i = 1; i <= 3; ++i) put_in_place_of(dir_ / shard(i), InTheWay::kLoop);
+  EXPECT_EQ(open().code(), Code::kIo);
+  EXPECT_TRUE(has_weights_);
+  EXPECT_EQ(count("unreadable"), 3) << all();
+  EXPECT_EQ(count("no-weights") + count("missing-tensor"), 0) << all();
+}
+
+TEST_F(Folder, NamesGitLfsPointers) {
+  const std::string pointer =
+      "version https://git-lfs.github.com/spec/v1\noid sha256:" + std::string(64, 'a') +
+      "\nsize 987654\n";
+  for (const std::string& name : {shard(2), std::string(kIndex), std::string("tiktoken.model")}) {
+    TempDir copy;
+    builder_.write(copy.path(), 3);
+    copy.write("tokenizer_config.json", "{}");
+    copy.write("tiktoken.model", "IQ== 0\n");
+    copy.write(name, pointer);
+    const Result<Checkpoint> checkpoint = Checkpoint::open(copy.path());
+    ASSERT_TRUE(checkpoint.ok());
+    findings_ = checkpoint->findings();
+    EXPECT_EQ(count("lfs-pointer", name), 1) << all();
+    EXPECT_EQ(count("lfs-pointer", "987654 bytes"), 1) << all();
+    EXPECT_EQ(count("lfs-pointer", "git lfs pull"), 1) << all();
+    EXPECT_EQ(count("missing-tensor"), 0) << all();
+    EXPECT_EQ(checkpoint->require_whole().code(), Code::kCorrupt);
+  }
+}
+
+TEST_F(Folder, ThatIsTheRootOfAHubCacheNamesItsSnapshots) {
+  TempDir hub;
+  const std::string model = hub / "models--org--name";
+  builder_.write(model + "/snapshots/aaa", 1);
+  builder_.write(model + "/snapshots/bbb", 1);
+  fs::create_directories(model + "/snapshots/empty");
+  hub.write("models--org--name/refs/main", "bbb");
+  const std::string message = Checkpoint::open(model).status().message();
+  const size_t first = message.find(model + "/snapshots/bbb");
+  const size_t second = message.find(model + "/snapshots/aaa");
+  EXPECT_LT(first, second) << message;
+  EXPECT_NE(second, std::string::npos) << message;
+  EXPECT_EQ(message.find("empty"), std::string::npos) << message;
+  for (const std::string& above : {hub.path(), model + "/snapshots"})
+    EXPECT_NE(Checkpoint::open(above).status().message().find(model + "/snapshots/aaa"),
+              std::string::npos)
+        << Checkpoint::open(above).status().message();
+  fs::remove_all(model + "/snapshots/aaa");
+  fs::remove_all(model + "/snapshots/bbb");
+  EXPECT_NE(Checkpoint::open(model).status().message().find("hub cache"), std::string::npos);
 }
 
 TEST_F(Folder, WithoutIndexAnUnreadableHeaderIsOneErrorAndOneCount) {
@@ -320,8 +450,10 @@ TEST_F(Folder, WithAConfigThatIsNoJsonIsCorrupt) {
 
 TEST_F(Folder, WithThingsThatAreNoFilesDoesNotHang) {
   fs::create_directory(dir_ / "dir.safetensors");
-  EXPECT_EQ(open().code(), Code::kCorrupt);
-  EXPECT_EQ(count("not-a-file", "dir.safetensors"), 1) << all();
+  ASSERT_EQ(::mkfifo((dir_ / "pipe.safetensors").c_str(), 0600), 0);
+  EXPECT_EQ(open().code(), Code::kIo);
+  EXPECT_EQ(count("unreadable", "dir.safetensors: found is a directory"), 1) << all();
+  EXPECT_EQ(count("unreadable", "pipe.safetensors"), 1) << all();
 }
 
 TEST_F(Folder, WithHalfATokenizerIsRefused) {

@@ -205,7 +205,7 @@ INSTANTIATE_TEST_SUITE_P(
         FileCase{"HeaderOfAGigabyte", length_and(1 << 30, "{}"), "header-length"},
         FileCase{"HeaderOfNothing", length_and(0, ""), "header-json"},
         FileCase{"HtmlErrorPage", "<!DOCTYPE html><html>", "header-length"},
-        FileCase{"GitLfsPointer", "version https://git-lfs.github.com/spec/v1\n", "header-length"}),
+        FileCase{"GitLfsPointer", "version https://git-lfs.github.com/spec/v1\n", "lfs-pointer"}),
     file_case_name);
 
 }  // namespace
