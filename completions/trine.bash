@@ -38,7 +38,7 @@ _trine() {
   case $verb in
     run) options="$model $sampling $prompt --messages --raw --special --stop --json" ;;
     chat) options="$model $sampling $prompt --load --no-history" ;;
-    inspect) options='--checksums --no-scan --isa --json' ;;
+    inspect) options='--checksums --no-scan --int8 --isa --json' ;;
     bench) options="$model --prefill --depth --batch --tokens --repeats --no-busy --json" ;;
     synth) options='--like --shape --preset --seed --shard-bytes --quiet' ;;
     tokenize) options='--stdin --special --json' ;;

@@ -11,23 +11,20 @@ namespace trine::cli {
 namespace {
 
 struct InspectVerb {
-  std::string folder;
-  std::string isa;
+  ModelOptions model;
   bool no_scan = false;
   bool checksums = false;
   bool json = false;
 };
 
 int inspect_verb(const InspectVerb& verb) {
-  ModelOptions model;
-  model.folder = verb.folder;
-  model.load.isa = verb.isa;
-  if (const int code = check_model_options(model); code != kDone) return code;
+  if (const int code = check_model_options(verb.model); code != kDone) return code;
   InspectOptions options;
   options.scan = !verb.no_scan;
   options.checksums = verb.checksums;
-  options.isa = verb.isa;
-  const Result<InspectReport> report = inspect(verb.folder, options);
+  options.isa = verb.model.load.isa;
+  options.int8_inputs = verb.model.load.int8_inputs;
+  const Result<InspectReport> report = inspect(verb.model.folder, options);
   if (!report.ok()) return fail(report.status());
   if (verb.json) {
     print_line(report->json);
@@ -35,6 +32,7 @@ int inspect_verb(const InspectVerb& verb) {
     print(report->text);
     if (!report->text.ends_with('\n')) print("\n");
   }
+  if (report->only_environment) return kEnvironment;
   return report->has_errors ? kRefused : kDone;
 }
 
@@ -45,17 +43,17 @@ void add_inspect(CLI::App* app, int* exit_code) {
   CLI::App* verb =
       app->add_subcommand("inspect", "Is a checkpoint whole, what is in it, what does it cost");
   verb->group(kCheckGroup);
-  add_folder(verb, &options->folder, "Checkpoint folder; config and index alone will do");
+  add_folder(verb, &options->model.folder, "Checkpoint folder; config and index alone will do");
   verb->add_flag("--checksums", options->checksums, "SHA-256 of every file");
   verb->add_flag("--no-scan", options->no_scan, "Do not read the scales of quantised weights");
-  verb->add_option("--isa", options->isa, "Judge the support for this instruction set")
-      ->envname("TRINE_ISA")
-      ->type_name("LEVEL");
+  verb->add_flag("--int8", options->model.load.int8_inputs, "Judge memory and support for a run with --int8");
+  add_isa_option(verb, &options->model,
+                 "Judge the support for this instruction set (default: TRINE_ISA, or the best)");
   verb->add_flag("--json", options->json, "The report as one JSON value");
   verb->footer(
-      "Exit code 0: whole (or not downloaded yet), 1: findings.\n"
+      "Exit code 0: whole (or not downloaded yet), 1: findings, 3: files that cannot be read.\n"
       "Example:\n  trine inspect models/k3-nano");
-  verb->callback([options, exit_code] { *exit_code = inspect_verb(*options); });
+  set_action(verb, exit_code, [options] { return inspect_verb(*options); });
 }
 
 }  // namespace trine::cli

@@ -13,14 +13,16 @@
 namespace trine {
 
 struct InspectOptions {
-  bool scan = true;        ///< read all scales
-  bool checksums = false;  ///< sha256 of every file; compared with hub cache names that carry one
+  bool scan = true;          ///< read all scales
+  bool checksums = false;    ///< sha256 of every file; compared with hub cache names that carry one
+  bool int8_inputs = false;  ///< memory and support of a load with LoadOptions::int8_inputs
   std::string isa;
 };
 struct InspectReport {
   std::string json;  ///< one object, see docs/guide/inspect.md
   std::string text;  ///< the same for people
   bool has_errors = false;
+  bool only_environment = false;  ///< the errors are files that the system would not let us read
 };
 Result<InspectReport> inspect(const std::string& folder, const InspectOptions& options);
 
@@ -93,5 +95,8 @@ Result<BenchReport> bench(const std::string& folder, const BenchOptions& options
 /// kInvalidArgument when there is no such name. With `int8_inputs` also whether the level has an
 /// integer dot product.
 Status check_isa(const std::string& isa, bool int8_inputs = false);
+/// kInvalidArgument when the config of the model names a maximum below `context` (0 = none asked
+/// for). A config that cannot be read is no error here: loading explains it.
+Status check_context(const std::string& folder, int64_t context);
 
 }  // namespace trine

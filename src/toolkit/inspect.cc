@@ -7,6 +7,8 @@
 #include "base/json.h"
 #include "base/try.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/obstacle.h"
+#include "engine/int8_inputs.h"
 #include "engine/memory_plan.h"
 #include "kernels/table.h"
 #include "platform/cpu.h"
@@ -70,8 +72,7 @@ engine::PlanRequest plan_request(Isa isa, const Machine& machine) {
 void add_checksums(Inspection* inspection) {
   auto sums = checksum_folder(inspection->folder);
   if (!sums.ok()) {
-    inspection->findings.push_back(error_finding("unreadable-file", "", sums.status().message(),
-                                                 "files that can be read", "check the disk"));
+    inspection->findings.push_back(checkpoint::obstacle("", "", sums.status()));
     return;
   }
   for (const FileChecksum& file : *sums)
@@ -86,17 +87,24 @@ void add_checksums(Inspection* inspection) {
 /// A tokenizer that cannot be loaded stops run and chat; an absent one is the audit's to name.
 void check_tokenizer(Inspection* inspection) {
   constexpr const char* kRanks = "tiktoken.model";
+  constexpr const char* kConfig = "tokenizer_config.json";
   const std::string folder = inspection->folder + "/";
   std::error_code error;
   if (!std::filesystem::exists(folder + kRanks, error) ||
-      !std::filesystem::exists(folder + "tokenizer_config.json", error))
+      !std::filesystem::exists(folder + kConfig, error))
     return;
+  for (const Finding& finding : inspection->findings)
+    if (finding.severity == Severity::kError &&
+        (finding.file == kRanks || finding.file == kConfig) && finding.kind != "tokenizer-vocab")
+      return;  // the audit could not even read it
   const Status status = Tokenizer::load(inspection->folder).status();
   if (status.ok()) return;
-  const bool config = status.message().find("tokenizer_config.json") != std::string::npos;
-  inspection->findings.push_back(
-      error_finding("tokenizer", config ? "tokenizer_config.json" : kRanks, status.message(),
-                    "a tokenizer that loads", "download the tokenizer's files again"));
+  const std::string file = status.message().find(kConfig) != std::string::npos ? kConfig : kRanks;
+  if (status.code() == Code::kIo)
+    return inspection->findings.push_back(checkpoint::obstacle(file, folder + file, status));
+  inspection->findings.push_back(error_finding("tokenizer", file, status.message(),
+                                               "a tokenizer that loads",
+                                               "download the tokenizer's files again"));
 }
 
 /// What could not be checked, said so.
@@ -111,10 +119,10 @@ void list_unchecked(const InspectOptions& options, Inspection* inspection) {
 }
 
 /// Parameters, memory and support need a config without contradictions.
-Status fill_model(const Checkpoint& source, Isa isa, Inspection* inspection) {
+Status fill_model(const Checkpoint& source, Isa isa, bool int8, Inspection* inspection) {
   TRINE_ASSIGN_OR_RETURN(inspection->parameters, count_parameters(source));
   const Checkpoint* weights_source = source.has_weights() ? &source : nullptr;
-  auto weights = model::plan_weights(inspection->config, weights_source);
+  auto weights = model::plan_weights(inspection->config, weights_source, int8);
   if (!weights.ok() && weights.status().code() == Code::kUnsupported)
     inspection->findings.push_back(
         error_finding("unsupported", "config.json", weights.status().message(),
@@ -122,7 +130,7 @@ Status fill_model(const Checkpoint& source, Isa isa, Inspection* inspection) {
   if (!weights.ok() && weights_source != nullptr) {
     // Damaged shards: the release's formats give the size all the same.
     inspection->memory_reason = weights.status().message();
-    weights = model::plan_weights(inspection->config, nullptr);
+    weights = model::plan_weights(inspection->config, nullptr, int8);
   }
   if (!weights.ok()) {
     inspection->memory_reason = weights.status().message();
@@ -130,7 +138,8 @@ Status fill_model(const Checkpoint& source, Isa isa, Inspection* inspection) {
   }
   inspection->memory =
       report_memory(inspection->config, **weights, plan_request(isa, inspection->machine));
-  inspection->support = check_support(inspection->config, **weights, expert_format(source), isa);
+  inspection->support =
+      check_support(inspection->config, **weights, expert_format(source), isa, int8);
   return Status();
 }
 
@@ -139,6 +148,7 @@ InspectReport report_of(const Inspection& inspection) {
   report.json = json::dump_pretty(inspection_json(inspection)) + "\n";
   report.text = inspection_text(inspection);
   report.has_errors = inspection.has_errors();
+  report.only_environment = inspection.only_environment();
   return report;
 }
 
@@ -153,16 +163,11 @@ InspectReport report_of_damaged_config(const std::string& folder, Isa isa, const
   return report_of(inspection);
 }
 
-bool blames_config(const checkpoint::Findings& findings) {
-  for (const Finding& finding : findings)
-    if (finding.severity == Severity::kError && finding.file == "config.json") return true;
-  return false;
-}
-
 }  // namespace
 
 Result<InspectReport> inspect(const std::string& folder, const InspectOptions& options) {
   TRINE_ASSIGN_OR_RETURN(const Isa isa, choose_isa(options.isa));
+  if (options.int8_inputs) TRINE_RETURN_IF_ERROR(engine::check_int8_inputs(isa));
   const auto opened = Checkpoint::open(folder, {.scan_scales = options.scan});
   if (opened.status().code() == Code::kCorrupt)
     return report_of_damaged_config(folder, isa, opened.status());
@@ -170,6 +175,7 @@ Result<InspectReport> inspect(const std::string& folder, const InspectOptions& o
   const Checkpoint& source = *opened;
   Inspection inspection;
   inspection.folder = folder;
+  inspection.int8_inputs = options.int8_inputs;
   inspection.config = source.config();
   inspection.findings = source.findings();
   inspection.has_weights = source.has_weights();
@@ -178,9 +184,10 @@ Result<InspectReport> inspect(const std::string& folder, const InspectOptions& o
   for (const auto& file : source.files()) inspection.file_bytes += file.bytes;
   inspection.tensor_count = static_cast<int64_t>(source.tensors().size());
   inspection.machine = describe_machine(isa);
-  inspection.usable_config = !blames_config(source.findings());
+  inspection.usable_config = source.config_usable();
   if (inspection.usable_config) {
-    if (const Status status = fill_model(source, isa, &inspection); !status.ok())
+    if (const Status status = fill_model(source, isa, options.int8_inputs, &inspection);
+        !status.ok())
       inspection.memory_reason = status.message();
   }
   check_tokenizer(&inspection);

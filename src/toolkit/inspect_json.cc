@@ -1,6 +1,7 @@
 // An inspection as one JSON object (docs/guide/inspect.md).
 #include <utility>
 
+#include "checkpoint/obstacle.h"
 #include "toolkit/inspect_report.h"
 
 namespace trine {
@@ -89,6 +90,10 @@ bool Inspection::has_errors() const {
   return checkpoint::has_errors(findings) || (support && support->any_failed());
 }
 
+bool Inspection::only_environment() const {
+  return checkpoint::only_environment(findings) && !(support && support->any_failed());
+}
+
 json::Value inspection_json(const Inspection& inspection) {
   json::Value files = json::Value::object();
   files.set("shards", inspection.file_count);
@@ -107,6 +112,7 @@ json::Value inspection_json(const Inspection& inspection) {
   root.set("model", usable ? model_json(inspection.config) : json::Value());
   root.set("files", std::move(files));
   root.set("parameters", usable ? inspection.parameters.to_json() : json::Value());
+  root.set("int8_inputs", inspection.int8_inputs);
   root.set("memory", inspection.memory ? inspection.memory->to_json() : json::Value());
   root.set("support", inspection.support ? inspection.support->to_json() : json::Value());
   root.set("machine", to_json(inspection.machine));

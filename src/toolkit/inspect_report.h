@@ -22,6 +22,7 @@ struct Inspection {
   bool usable_config = false;  ///< false: only the findings mean anything
   bool has_weights = false;
   bool scales_scanned = false;
+  bool int8_inputs = false;
   int64_t file_count = 0;  ///< shards
   int64_t file_bytes = 0;
   int64_t tensor_count = 0;
@@ -34,6 +35,7 @@ struct Inspection {
   std::optional<std::vector<FileChecksum>> checksums;
 
   bool has_errors() const;
+  bool only_environment() const;  ///< errors, all of which blame the system
 };
 
 /// docs/guide/inspect.md names the keys.

@@ -20,9 +20,11 @@ PackedFormat format_of(const PackedLinear& w) {
   PackedFormat format;
   format.format = w.view.format;
   format.scale = w.view.scale_kind;
-  const bool grouped =
-      w.view.scale_kind != kernels::ScaleKind::kNone && w.view.group < w.view.k_padded;
+  // Inputs of the int8 path have groups even where a row is shorter than one.
+  const bool grouped = w.view.scale_kind != kernels::ScaleKind::kNone &&
+                       (w.view.int8_inputs || w.view.group < w.view.k_padded);
   format.group = grouped ? w.view.group : 0;
+  format.int8_inputs = w.view.int8_inputs;
   return format;
 }
 
@@ -87,11 +89,11 @@ SupportCell not_needed(const std::string& why) {
 class TableBuilder {
  public:
   TableBuilder(const ModelConfig& config, const model::WeightSet& weights,
-               const std::string& expert_format, Isa isa)
+               const std::string& expert_format, Isa isa, bool int8_inputs)
       : config_(config),
         isa_(isa),
         formats_(collect_formats(weights)),
-        batching_(check_batching(config, expert_format, isa)) {
+        batching_(check_batching(config, expert_format, isa, int8_inputs)) {
     for (const PackedFormat& format : formats_.all())
       checks_.emplace_back(format, check_format(format, isa));
   }
@@ -164,6 +166,8 @@ class TableBuilder {
         format.format == kernels::WeightFormat::kBf16 ||
         format.format == kernels::WeightFormat::kF16)
       row.quantised = not_needed("stored as it is");
+    if (format.format == kernels::WeightFormat::kInt8 && format.int8_inputs)
+      row.quantised.by = "rounded to int8 at load";
     row.tuned = tuned(check.twin, check.kernel);
     row.tuned.by = check.kernel;
     table_.rows.push_back(std::move(row));
@@ -233,8 +237,8 @@ json::Value SupportTable::to_json() const {
 }
 
 SupportTable check_support(const ModelConfig& config, const model::WeightSet& weights,
-                           const std::string& expert_format, Isa isa) {
-  return TableBuilder(config, weights, expert_format, isa).build();
+                           const std::string& expert_format, Isa isa, bool int8_inputs) {
+  return TableBuilder(config, weights, expert_format, isa, int8_inputs).build();
 }
 
 }  // namespace trine

@@ -41,7 +41,7 @@ struct SupportTable {
 };
 
 SupportTable check_support(const checkpoint::ModelConfig& config, const model::WeightSet& weights,
-                           const std::string& expert_format, Isa isa);
+                           const std::string& expert_format, Isa isa, bool int8_inputs);
 
 const char* state_name(SupportCell::State state);
 

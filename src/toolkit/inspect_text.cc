@@ -111,13 +111,14 @@ std::string memory_text(const Inspection& i) {
   if (!i.memory)
     return i.memory_reason.empty() ? "" : "\nmemory\n  not planned: " + i.memory_reason + "\n";
   const MemoryReport& m = *i.memory;
-  std::string text = "\nmemory of one sequence\n  " + grouped(m.latent_bytes_per_token) +
-                     " B per token (bf16 latents) and " + format_bytes(m.state_bytes_per_sequence) +
-                     " per sequence (fp32 states), packed weights " + format_bytes(m.weight_bytes) +
-                     "\n  activations " + format_bytes(m.activation.base_bytes) + " + " +
-                     grouped(m.activation.bytes_per_row) + " B x rows of a chunk (" +
-                     grouped(m.prefill_chunk) +
-                     " rows: " + format_bytes(m.activation.bytes(m.prefill_chunk)) + ")\n";
+  std::string text =
+      std::string("\nmemory of one sequence") + (i.int8_inputs ? ", int8 inputs" : "") + "\n  " +
+      grouped(m.latent_bytes_per_token) + " B per token (bf16 latents) and " +
+      format_bytes(m.state_bytes_per_sequence) + " per sequence (fp32 states), packed weights " +
+      format_bytes(m.weight_bytes) + "\n  activations " + format_bytes(m.activation.base_bytes) +
+      " + " + grouped(m.activation.bytes_per_row) + " B x rows of a chunk (" +
+      grouped(m.prefill_chunk) + " rows: " + format_bytes(m.activation.bytes(m.prefill_chunk)) +
+      ")\n";
   TextTable table({"  tokens", "states", "latents", "in all", "fits"});
   for (const ContextMemory& c : m.contexts)
     table.add({"  " + context_text(c.tokens), format_bytes(c.plan.state_bytes),
@@ -229,7 +230,8 @@ std::string inspection_text(const Inspection& i) {
     text += model_text(i.config);
     text += parameters_text(i.parameters);
     text += memory_text(i);
-    if (i.support) text += support_text(*i.support, i.machine.isa);
+    if (i.support)
+      text += support_text(*i.support, i.machine.isa + (i.int8_inputs ? ", int8 inputs" : ""));
   }
   text += "\nmachine\n" + indented(to_text(i.machine));
   if (i.checksums) text += checksums_text(*i.checksums);

@@ -38,10 +38,11 @@ OperatorCheck check_activation(const checkpoint::ModelConfig& config, Isa isa);
 struct PackedFormat {
   kernels::WeightFormat format = kernels::WeightFormat::kBf16;
   kernels::ScaleKind scale = kernels::ScaleKind::kNone;
-  int64_t group = 0;  ///< inputs per scale; 0 = one scale per output, or none
+  int64_t group = 0;         ///< inputs per scale; 0 = one scale per output, or none
+  bool int8_inputs = false;  ///< multiplied with rows rounded to int8
   bool operator<(const PackedFormat& other) const;
 };
-/// "MXFP4", "BF16", "INT4 per 128".
+/// "MXFP4", "BF16", "INT4 per 128", "MXFP4, int8 inputs".
 std::string format_label(const PackedFormat& format);
 
 struct FormatCheck {
@@ -55,6 +56,6 @@ FormatCheck check_format(const PackedFormat& format, Isa isa);
 /// A tiny model with the mechanisms of `config` and experts in `expert_format`: decoded alone, in a
 /// batch, and prefilled in other chunks; the logits must be the same bits.
 SelfCheck check_batching(const checkpoint::ModelConfig& config, const std::string& expert_format,
-                         Isa isa);
+                         Isa isa, bool int8_inputs);
 
 }  // namespace trine

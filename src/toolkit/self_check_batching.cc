@@ -84,9 +84,10 @@ std::string twin_shape(const ModelConfig& c, const std::string& expert_format) {
   return json::dump(shape);
 }
 
-Result<Model> load_twin(const std::string& folder, Isa isa, int64_t chunk) {
+Result<Model> load_twin(const std::string& folder, Isa isa, bool int8_inputs, int64_t chunk) {
   LoadOptions options;
   options.isa = isa_name(isa);
+  options.int8_inputs = int8_inputs;
   options.context = 256;
   options.sequences = 3;
   options.prefill_chunk = chunk;
@@ -136,17 +137,17 @@ Result<std::vector<float>> batched(const Model& model) {
   return all;
 }
 
-Status run(const ModelConfig& config, const std::string& expert_format, Isa isa) {
+Status run(const ModelConfig& config, const std::string& expert_format, Isa isa, bool int8_inputs) {
   const ScratchFolder scratch;
   if (scratch.path().empty()) return Status(Code::kIo, "no temporary folder for the twin");
   SynthOptions options;
   options.shape_json = twin_shape(config, expert_format);
   options.out = scratch.path() + "/twin";
   TRINE_RETURN_IF_ERROR(synth(options));
-  TRINE_ASSIGN_OR_RETURN(const auto model, load_twin(options.out, isa, 64));
+  TRINE_ASSIGN_OR_RETURN(const auto model, load_twin(options.out, isa, int8_inputs, 64));
   TRINE_ASSIGN_OR_RETURN(const auto reference, alone(model));
   TRINE_ASSIGN_OR_RETURN(const auto together, batched(model));
-  TRINE_ASSIGN_OR_RETURN(const auto other, load_twin(options.out, isa, 128));
+  TRINE_ASSIGN_OR_RETURN(const auto other, load_twin(options.out, isa, int8_inputs, 128));
   TRINE_ASSIGN_OR_RETURN(const auto chunked, alone(other));
   const auto same = [&](const std::vector<float>& x) {
     return x.size() == reference.size() &&
@@ -159,10 +160,11 @@ Status run(const ModelConfig& config, const std::string& expert_format, Isa isa)
 
 }  // namespace
 
-SelfCheck check_batching(const ModelConfig& config, const std::string& expert_format, Isa isa) {
+SelfCheck check_batching(const ModelConfig& config, const std::string& expert_format, Isa isa,
+                         bool int8_inputs) {
   SelfCheck check;
   check.level = isa_name(isa);
-  const Status status = run(config, expert_format, isa);
+  const Status status = run(config, expert_format, isa, int8_inputs);
   check.passed = status.ok();
   check.detail = status.ok()
                      ? "a tiny twin: 3 sequences alone, batched and in other chunks, same bits"

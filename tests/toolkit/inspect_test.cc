@@ -199,6 +199,76 @@ TEST(Inspect, EveryCellOfTheSupportTableIsBackedByAPassedCheck) {
   }
 }
 
+TEST(Inspect, JudgesARunWithInt8Inputs) {
+  InspectOptions options;
+  options.int8_inputs = true;
+  for (const Isa isa : supported_isas()) {
+    SCOPED_TRACE(isa_name(isa));
+    options.isa = isa_name(isa);
+    if (!kernels::kernel_table(isa).int8_inputs) {
+      EXPECT_EQ(inspect(nano(), options).status().code(), Code::kUnsupported);
+      continue;
+    }
+    const auto report = inspected(nano(), options);
+    EXPECT_FALSE(report.report.has_errors) << report.report.text;
+    EXPECT_TRUE(at(report.json, "int8_inputs").as_bool());
+    std::string int8_features;
+    for (const json::Value& row : at(report.json, "support.features").as_array()) {
+      const std::string feature = at(row, "feature").as_string();
+      for (const char* stage : {"operators", "batching_and_paged_cache", "quantised_path", "tuned"})
+        EXPECT_NE(at(row, std::string(stage) + ".state").as_string(), "no") << feature << stage;
+      if (feature.find("int8 inputs") == std::string::npos) continue;
+      int8_features += feature + "; ";
+      EXPECT_EQ(at(row, "operators.by").as_string(), kernels::kernel_table(isa).matmul_i8_name);
+    }
+    EXPECT_EQ(int8_features, "weights INT8 per 128, int8 inputs; weights MXFP4, int8 inputs; ");
+  }
+}
+
+TEST(Inspect, ThePlanIsTheOneThatLoadReports) {
+  constexpr size_t k16K = 1;  // of the row of contexts
+  for (const bool int8 : {false, true}) {
+    if (int8 && !kernels::kernel_table(best_isa()).int8_inputs)
+      GTEST_SKIP() << isa_name(best_isa()) << " has no integer dot product (AVX512-VNNI)";
+    InspectOptions options;
+    options.int8_inputs = int8;
+    const auto report = inspected(nano(), options);
+    LoadOptions load;
+    load.int8_inputs = int8;
+    load.context = 16384;
+    const auto model = Model::load(nano(), load);
+    ASSERT_TRUE(model.ok()) << model.status().to_string();
+    const MemoryPlan& plan = model->memory_plan();
+    const json::Value& planned = at(report.json, "memory.contexts").as_array().at(k16K);
+    EXPECT_EQ(number(planned, "tokens"), load.context);
+    EXPECT_EQ(number(planned, "weight_bytes"), plan.weight_bytes);
+    EXPECT_EQ(number(planned, "state_bytes"), plan.state_bytes);
+    EXPECT_EQ(number(planned, "latent_bytes"), plan.latent_bytes);
+    EXPECT_EQ(number(planned, "activation_bytes"), plan.activation_bytes);
+    EXPECT_EQ(number(planned, "total_bytes"), plan.total_bytes);
+    EXPECT_EQ(number(report.json, "memory.packed_weight_bytes"), plan.weight_bytes);
+  }
+}
+
+TEST(Inspect, AFileThatCannotBeReadIsTheEnvironmentsFaultAndTheReportStillSpeaks) {
+  for (const char* file : {"model-00002-of-000004.safetensors", "tiktoken.model",
+                           "tokenizer_config.json", "model.safetensors.index.json"}) {
+    SCOPED_TRACE(file);
+    testing::TempDir dir;
+    std::filesystem::copy(golden("k3_base"), dir / "m");
+    std::filesystem::remove(dir / "m/" + file);
+    std::filesystem::create_directory(dir / "m/" + file);
+    const auto report = inspected(dir / "m");
+    EXPECT_TRUE(report.report.has_errors);
+    EXPECT_TRUE(report.report.only_environment) << report.report.text;
+    EXPECT_TRUE(has_finding(report, "unreadable", file)) << report.report.text;
+    EXPECT_FALSE(has_finding(report, "tokenizer", file)) << report.report.text;
+    EXPECT_EQ(number(report.json, "memory.latent_bytes_per_token"), 2 * (32 + 8) * 2);
+    std::filesystem::remove(dir / "m/model-00001-of-000004.safetensors");
+    EXPECT_FALSE(inspected(dir / "m").report.only_environment);
+  }
+}
+
 TEST(Inspect, FeaturesAreThoseOfTheCheckpoint) {
   const auto linear = inspected(golden("linear_base"));
   std::string features;
@@ -251,8 +321,8 @@ TEST(Inspect, TheReportHasTheDocumentedKeys) {
   const auto report = inspected(nano());
   using Names = std::vector<std::string>;
   EXPECT_EQ(keys(report.json), (Names{"folder", "whole", "downloaded", "scales_scanned", "model",
-                                      "files", "parameters", "memory", "support", "machine",
-                                      "findings", "not_checked", "checksums"}));
+                                      "files", "parameters", "int8_inputs", "memory", "support",
+                                      "machine", "findings", "not_checked", "checksums"}));
   EXPECT_EQ(keys(at(report.json, "memory")),
             (Names{"latent_bytes_per_token", "state_bytes_per_sequence", "packed_weight_bytes",
                    "activation", "contexts"}));
