@@ -15,6 +15,6 @@ foreach(source ${fuzz_sources})
     add_test(NAME ${target} COMMAND ${target} ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
   endif()
   target_link_libraries(${target} PRIVATE trine_library)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_compile_options(${target} PRIVATE -Wno-null-dereference)  # see tests.cmake
 endforeach()

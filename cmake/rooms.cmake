@@ -5,9 +5,12 @@ find_package(nlohmann_json REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(ICU REQUIRED IMPORTED_TARGET icu-uc)
 pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
+pkg_check_modules(SSL REQUIRED IMPORTED_TARGET libssl)
+find_package(Boost 1.74 REQUIRED)  # headers only
 
 set(TRINE_ROOMS "")
-set(TRINE_ROOM_LIBRARIES Threads::Threads PkgConfig::HWLOC PkgConfig::ICU PkgConfig::CRYPTO)
+set(TRINE_ROOM_LIBRARIES Threads::Threads PkgConfig::HWLOC PkgConfig::ICU PkgConfig::SSL
+  PkgConfig::CRYPTO)
 
 set(TRINE_ISA_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(TRINE_ISA_FLAGS_avx512 ${TRINE_ISA_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
@@ -40,6 +43,10 @@ function(trine_room name)
   foreach(package ${ROOM_PACKAGES})
     if(package STREQUAL nlohmann_json)
       target_link_libraries(room_${name} PRIVATE nlohmann_json::nlohmann_json)
+    elseif(package STREQUAL boost)
+      target_link_libraries(room_${name} PRIVATE Boost::headers)
+      # g++ 12 sees null pointers in Asio's queues once they are inlined.
+      target_compile_options(room_${name} PRIVATE -Wno-null-dereference)
     else()
       string(TOUPPER ${package} upper)
       target_link_libraries(room_${name} PRIVATE PkgConfig::${upper})

@@ -7,7 +7,7 @@ set -euo pipefail
 
 packages=(
   g++ cmake ninja-build pkgconf
-  nlohmann-json3-dev libcli11-dev libhwloc-dev libicu-dev libssl-dev libedit-dev
+  nlohmann-json3-dev libcli11-dev libhwloc-dev libicu-dev libssl-dev libboost-dev libedit-dev
   libgtest-dev libsimde-dev python3
 )
 if [[ ${1:-} == --ci ]]; then
