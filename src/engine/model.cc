@@ -114,8 +114,10 @@ Result<std::shared_ptr<Model::Impl>> Model::Impl::load(const std::string& folder
   impl->context = plan.context;
   impl->prefill_chunk = plan.prefill_chunk;
 
+  impl->threads_loaded = threads;
+  impl->pin_threads = topology.node_count > 1;
   impl->pool = std::make_unique<ThreadPool>(
-      ThreadPool::Options{.threads = threads, .pin = topology.node_count > 1});
+      ThreadPool::Options{.threads = threads, .pin = impl->pin_threads});
   if (Status status =
           model::load_weights(checkpoint, *impl->pool, options.progress, impl->weights.get());
       !status.ok()) {

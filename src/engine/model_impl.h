@@ -40,6 +40,8 @@ struct Model::Impl {
   int64_t prefill_chunk = 0;
   int64_t sequences_max = 1;
   std::unique_ptr<ThreadPool> pool;
+  int threads_loaded = 1;  ///< the workspace has scratch for so many
+  bool pin_threads = false;
   std::unique_ptr<model::WeightSet> weights;
   std::atomic<int64_t> sequences_alive{0};
 

@@ -105,6 +105,13 @@ void PagedModel::run(std::span<PagedWork> works) const {
   }
 }
 
+void PagedModel::use_threads(int threads) const {
+  Model::Impl& impl = *model.impl_;
+  const std::lock_guard<std::mutex> lock(impl.pass_mutex);
+  impl.pool = std::make_unique<ThreadPool>(ThreadPool::Options{
+      .threads = std::clamp(threads, 1, impl.threads_loaded), .pin = impl.pin_threads});
+}
+
 void PagedModel::copy(std::byte* to, const std::byte* from, int64_t bytes) const {
   const std::lock_guard<std::mutex> lock(model.impl_->pass_mutex);
   for_pieces(*model.impl_->pool, bytes, [&](int64_t begin, int64_t count) {

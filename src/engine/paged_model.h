@@ -52,6 +52,8 @@ struct PagedModel {
   model::SequenceState sequence(std::byte* state) const;
   /// All rows of `works` (at most pass_rows) in one pass; positions advance.
   void run(std::span<PagedWork> works) const;
+  /// Runs passes with fewer threads than were loaded (selfcheck), or again with all.
+  void use_threads(int threads) const;
   /// memcpy by all threads.
   void copy(std::byte* to, const std::byte* from, int64_t bytes) const;
   /// memset by all threads: places pages on the nodes of the threads.

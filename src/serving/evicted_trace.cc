@@ -1,27 +1,8 @@
 #include "serving/evicted_trace.h"
 
+#include "serving/prefix_hash.h"
+
 namespace trine::serving {
-namespace {
-
-// A hash that grows token by token (the finaliser of splitmix64).
-class PrefixHash {
- public:
-  void append(std::span<const int32_t> tokens) {
-    for (const int32_t token : tokens) {
-      uint64_t h = value_ + 0x9E3779B97F4A7C15u + static_cast<uint32_t>(token);
-      h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9u;
-      h = (h ^ (h >> 27)) * 0x94D049BB133111EBu;
-      value_ = h ^ (h >> 31);
-    }
-  }
-  uint64_t value() const { return value_; }
-
- private:
-  uint64_t value_ = 0;
-};
-
-}  // namespace
-
 void EvictedTrace::add(std::span<const int32_t> tokens) {
   PrefixHash hash;
   hash.append(tokens);

@@ -23,6 +23,7 @@ class ModelExecutor : public Executor {
   void run(std::span<Work> works) override;
   void copy(std::byte* to, const std::byte* from, int64_t bytes) override;
   const std::string& model_hash() const override { return hash_; }
+  void use_threads(int threads) { paged_.use_threads(threads); }
   const PagedModel& paged() const { return paged_; }
 
  private:

@@ -91,9 +91,11 @@ class Sink {
   /// Tokens that may come next, one bit per id, set = allowed; false = all. Control tokens
   /// included.
   virtual bool mask(std::span<uint64_t> /*allowed*/) { return false; }
+  /// What the next token is chosen from, as the model gave it (selfcheck compares the bits).
+  virtual void logits(std::span<const float> /*row*/) {}
   /// A generated token; stop tokens included. kStop ends the answer with this token.
   virtual Verdict token(const Token& token) = 0;
-  /// Exactly once, last. Everything that the request held has been given back.
+  /// Exactly once, last. What the request held is given back at the latest after the next step.
   virtual void finished(const Outcome& outcome) = 0;
 };
 

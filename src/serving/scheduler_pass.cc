@@ -191,6 +191,7 @@ void Scheduler::choose(Task& task) {
     return;
   }
   const std::span<float> logits = layout_.logits(pool_->slot(task.slot));
+  task.sink->logits(logits);
   std::vector<int32_t> forbidden;
   if (task.generated() < task.request.min_tokens) {
     forbidden = options_.end_tokens;

@@ -121,14 +121,16 @@ class ToyExecutor : public Executor {
       const Row row{sequence.at, token};
       std::memcpy(sequence.row(sequence.at), &row, sizeof row);
       state.hash = next_hash(state.hash, token);
+      seen = next_hash(seen, token);
       ++state.count;
       ++sequence.at;
       if (token == kBadToken) work.status = Status(Code::kNotFinite, "toy: NaN");
       if (work.logits == nullptr) continue;
+      const uint64_t both = state.hash + 31 * (seen - state.hash);
       if (work.all_logits) {
-        logits_of(state.hash, work.logits + i * kVocab);
+        logits_of(both, work.logits + i * kVocab);
       } else if (i + 1 == work.ids.size()) {
-        logits_of(state.hash, work.logits);
+        logits_of(both, work.logits);
       }
     }
     std::memcpy(sequence.slot, &state, sizeof state);
