@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "checkpoint/expected.h"
+#include "checkpoint/quant_audit.h"
 #include "checkpoint/tensor_names.h"
 
 namespace trine::checkpoint {
@@ -36,6 +37,7 @@ class Audit {
       return report_other_layout();
     for (Finding& finding : walk) add_finding(findings_, std::move(finding));
     if (in_.index.usable || in_.losses.unread.empty()) check_features(in_.config, names, findings_);
+    quantisation_.report(findings_);
     report_extras();
     check_index();
     report_unchecked();
@@ -104,7 +106,7 @@ class Audit {
     if (parts.shape != nullptr) claims_->push_back({parts.shape, size});
     Linear linear;
     Findings resolved;
-    in_.resolver.resolve(module, parts, size, &linear, &resolved);
+    if (in_.resolver.resolve(module, parts, size, &linear, &resolved)) quantisation_.see(linear);
     for (Finding& finding : resolved)
       if (finding.kind != "missing-tensor" || !is_known_loss(module + ".", finding.tensor))
         add_finding(findings_, std::move(finding));
@@ -278,6 +280,7 @@ class Audit {
   std::vector<ShapeClaim>* claims_;
   Findings* findings_;
   std::vector<bool> used_;
+  QuantAudit quantisation_{in_.resolver.quant()};
   std::map<int32_t, bool> stray_;
   int64_t matched_ = 0;
   int64_t unchecked_ = 0;                        ///< without an index: in no readable file

@@ -35,7 +35,7 @@ struct AuditInput {
 /// Appends to `claims` what each weight_shape has to say.
 void audit_tensors(const AuditInput& input, std::vector<ShapeClaim>* claims, Findings* findings);
 /// The names alone, before any weight is downloaded.
-void audit_index_names(const ModelConfig& config, const ShardIndex& index,
+void audit_index_names(const ModelConfig& config, const QuantConfig& quant, const ShardIndex& index,
                        const std::string& index_name, Findings* findings);
 
 }  // namespace trine::checkpoint

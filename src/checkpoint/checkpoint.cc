@@ -195,7 +195,8 @@ void Checkpoint::Impl::open_shards(const Folder& listing) {
 
 void Checkpoint::Impl::audit(const Folder& listing, const OpenOptions& options) {
   if (!has_weights) {
-    if (index.usable && config_usable) audit_index_names(config, index, kIndexName, &findings);
+    if (index.usable && config_usable)
+      audit_index_names(config, quant, index, kIndexName, &findings);
     explain_no_shards(listing, &findings);
     return;
   }

@@ -4,6 +4,7 @@
 
 #include "checkpoint/audit.h"
 #include "checkpoint/expected.h"
+#include "checkpoint/quant_audit.h"
 #include "checkpoint/tensor_names.h"
 
 namespace trine::checkpoint {
@@ -76,9 +77,12 @@ class IndexAudit {
 
 }  // namespace
 
-void audit_index_names(const ModelConfig& config, const ShardIndex& index,
+void audit_index_names(const ModelConfig& config, const QuantConfig& quant, const ShardIndex& index,
                        const std::string& index_name, Findings* findings) {
   IndexAudit(config, index, index_name, findings).run();
+  QuantAudit quantisation(quant);
+  for (const ShardIndex::Entry& entry : index.entries) quantisation.see_name(entry.tensor);
+  quantisation.report(findings);
 }
 
 }  // namespace trine::checkpoint

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "checkpoint/expected.h"
+#include "checkpoint/quant_rules.h"
 
 namespace trine::checkpoint {
 namespace {
@@ -156,35 +157,44 @@ class LinearResolver::Attempt {
       return fail("dtype", *p_.scale, tensor_text(*p_.scale),
                   "U8 (MXFP4) or F8_E4M3 (NVFP4) scales");
     }
-    const bool mx = l_.coding == WeightCoding::kMxfp4;
-    return shape_is(*p_.scale, {l_.out, ceil_div(l_.in, l_.group_in)}) &&
-           agrees_with_config(mx ? "mxfp4-pack-quantized" : "nvfp4-pack-quantized");
+    return shape_is(*p_.scale, {l_.out, ceil_div(l_.in, l_.group_in)});
   }
 
   // The scheme of this module if it speaks of this kind of weights: else the names win.
-  const QuantScheme* scheme_like(std::string_view format) const {
+  const QuantScheme* scheme_like(WeightCoding coding) const {
     const QuantScheme* s = scheme();
-    return s != nullptr && s->format == format ? s : nullptr;
+    return s != nullptr && s->consistent && format_holds(s->format, coding) ? s : nullptr;
   }
 
-  // The file's shapes define the group; a config that says otherwise is about other weights.
-  bool agrees_with_config(std::string_view format) {
-    const auto differs = [&](const QuantScheme& s) {
-      return s.format == format && s.group_size > 0 && s.group_size != l_.group_in;
-    };
-    const auto& schemes = r_.quant_->schemes();
-    if (std::none_of(schemes.begin(), schemes.end(), differs))
-      return true;  // no pattern need be tried
-    const QuantScheme* s = scheme();
-    if (s == nullptr || !differs(*s)) return true;
+  // How many weights share a scale, in the words of compressed-tensors.
+  const char* strategy() const {
+    if (l_.group_in < l_.in) return l_.group_out > 1 ? "block" : "group";
+    return l_.group_out == 1 ? "channel" : l_.group_out == l_.out ? "tensor" : "block";
+  }
+
+  // The files' shapes define the coding; a config that says otherwise is about other weights.
+  bool agrees_with(const QuantScheme* s) {
+    if (s == nullptr) return true;
+    if (!s->symmetric && p_.zero_point == nullptr)
+      return missing(".weight_zero_point",
+                     "zero points, as config group " + s->group + " is not symmetric");
+    const std::string_view found = strategy();
+    const bool one_group = s->strategy == "group" && found == "channel" &&
+                           (s->group_size == 0 || s->group_size >= l_.in);
+    const bool same_for_one = l_.out == 1 && s->strategy == "tensor" && found == "channel";
+    const bool one_block = s->strategy == "block" && s->block_out >= l_.out && s->block_in >= l_.in;
+    if (s->strategy.empty() || s->strategy == found || one_group || same_for_one || one_block)
+      return true;
     return fail("config-contradiction", *l_.scales,
-                "groups of " + std::to_string(l_.group_in) + " inputs",
-                "group_size " + std::to_string(s->group_size) + " of config group " + s->group);
+                tensor_text(*l_.scales) + ", a scale per " + std::string(found),
+                "strategy " + json::quote(s->strategy) +
+                    (s->group_size > 0 ? " and group_size " + std::to_string(s->group_size) : "") +
+                    " of config group " + s->group);
   }
 
   bool packed_int() {
     const TensorInfo& codes = *p_.packed;
-    const QuantScheme* s = scheme_like("pack-quantized");
+    const QuantScheme* s = scheme_like(WeightCoding::kInt4);
     if (l_.in == 0) {
       if (p_.shape == nullptr) return missing(".weight_shape", "the size of weight_packed");
       Size size;
@@ -215,7 +225,7 @@ class LinearResolver::Attempt {
         return fail("dtype", *p_.zero_point, tensor_text(*p_.zero_point), "I32 words");
       if (!shape_is(*p_.zero_point, {ceil_div(l_.out, per_word), groups})) return false;
     }
-    return set_g_idx();
+    return set_g_idx() && agrees_with(s);
   }
 
   bool set_g_idx() {
@@ -272,11 +282,12 @@ class LinearResolver::Attempt {
     if (weight.dtype == DType::kI8) {
       if (p_.scale == nullptr) return missing(".weight_scale", "the scales of an I8 weight");
       l_.coding = WeightCoding::kInt8;
-      if (!integer_scales(scheme())) return false;
-      if (p_.zero_point == nullptr) return set_g_idx();
+      const QuantScheme* s = scheme_like(WeightCoding::kInt8);
+      if (!integer_scales(s)) return false;
+      if (p_.zero_point == nullptr) return set_g_idx() && agrees_with(s);
       if (p_.zero_point->dtype != DType::kI8)
         return fail("dtype", *p_.zero_point, tensor_text(*p_.zero_point), "I8 zero points");
-      return shape_is(*p_.zero_point, p_.scale->shape) && set_g_idx();
+      return shape_is(*p_.zero_point, p_.scale->shape) && set_g_idx() && agrees_with(s);
     }
     if (!is_plain_float(weight.dtype))
       return fail("dtype", weight, tensor_text(weight),
@@ -289,11 +300,11 @@ class LinearResolver::Attempt {
     if (is_byte_exponent(scale->dtype)) {
       l_.coding = WeightCoding::kMxfp8;
       l_.group_in = kMxGroup;
-      return shape_is(*scale, {l_.out, ceil_div(l_.in, kMxGroup)}) &&
-             agrees_with_config("mxfp8-quantized");
+      return shape_is(*scale, {l_.out, ceil_div(l_.in, kMxGroup)});
     }
     l_.coding = WeightCoding::kFp8;
-    return fp8_scales(*scale);
+    const QuantScheme* s = scheme_like(WeightCoding::kFp8);
+    return fp8_scales(*scale, s) && agrees_with(s);
   }
 
   // A plain fp8 weight is legal, but where the config says "quantised" it has lost its scales.
@@ -308,7 +319,7 @@ class LinearResolver::Attempt {
     return true;
   }
 
-  bool fp8_scales(const TensorInfo& scale) {
+  bool fp8_scales(const TensorInfo& scale, const QuantScheme* s) {
     if (!is_scale_float(scale.dtype))
       return fail("dtype", scale, tensor_text(scale), "F32, F16 or BF16 scales");
     l_.group_in = l_.in;
@@ -319,7 +330,6 @@ class LinearResolver::Attempt {
     if (scale.shape == std::vector<int64_t>{l_.out} ||
         scale.shape == std::vector<int64_t>{l_.out, 1})
       return true;
-    const QuantScheme* s = scheme();
     const bool given = s != nullptr && s->block_out > 0;
     const int64_t block_out = given ? s->block_out : kBlock;
     const int64_t block_in = given ? s->block_in : kBlock;

@@ -43,6 +43,7 @@ class LinearResolver {
   /// Fills `linear` and says true, or appends what is wrong. The parts must not be none().
   bool resolve(const std::string& module, const LinearParts& parts, Size size, Linear* linear,
                Findings* findings) const;
+  const QuantConfig& quant() const { return *quant_; }
   /// Size written in weight_shape.
   Status read_weight_shape(const TensorInfo& tensor, Size* size) const;
 

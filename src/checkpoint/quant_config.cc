@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "checkpoint/quant_rules.h"
+
 namespace trine::checkpoint {
 namespace {
 
@@ -98,6 +100,7 @@ void QuantConfig::parse_group(const std::string& name, const json::Value& value,
     const json::Value* symmetric = weights->find("symmetric");
     scheme.symmetric = symmetric == nullptr || !symmetric->is_bool() || symmetric->as_bool();
     read_blocks(weights->find("block_structure"), &scheme);
+    scheme.consistent = check_group_fields(scheme, *weights, key + ".weights", file, findings);
   }
   if (std::find(kFormats.begin(), kFormats.end(), scheme.format) == kFormats.end())
     add_finding(findings,
@@ -117,8 +120,8 @@ void QuantConfig::parse_deepseek(const json::Value& value) {
   scheme.format = "float-quantized";
   scheme.num_bits = 8;
   scheme.type = "float";
-  scheme.strategy = "block";
   read_blocks(value.find("weight_block_size"), &scheme);
+  if (scheme.block_out > 0) scheme.strategy = "block";
   schemes_.push_back(std::move(scheme));
   targets_.push_back({{"Linear", std::nullopt}, 0});
   if (const json::Value* skip = value.find("modules_to_not_convert");

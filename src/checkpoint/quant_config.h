@@ -25,6 +25,7 @@ struct QuantScheme {
   int64_t block_out = 0;   ///< block_structure
   int64_t block_in = 0;
   bool symmetric = true;
+  bool consistent = true;  ///< else its fields were refused and say nothing about tensors
 };
 
 /// A module name, a class name, or a pattern.
