@@ -37,8 +37,10 @@ class Executor {
   virtual int64_t vocab_size() const = 0;
   virtual int64_t block_tokens() const = 0;  ///< rows of a latent block
   virtual int64_t block_bytes() const = 0;   ///< 0: the model keeps no latents
-  virtual int64_t state_bytes() const = 0;   ///< 0: the model keeps no states
-  virtual int64_t pass_rows() const = 0;     ///< rows of one pass at most
+  /// A block is that many arrays (layers) of block_tokens rows.
+  virtual int64_t block_planes() const { return 1; }
+  virtual int64_t state_bytes() const = 0;  ///< 0: the model keeps no states
+  virtual int64_t pass_rows() const = 0;    ///< rows of one pass at most
   /// Position 0 with the state that begins a sequence; `slot` is overwritten when `fresh`.
   virtual std::unique_ptr<ExecutorSequence> open(std::byte* slot, bool fresh) = 0;
   /// One pass; positions advance by the ids of each. Never fails as a whole.

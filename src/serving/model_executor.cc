@@ -1,6 +1,8 @@
 // Work in the scheduler's terms to passes of the engine.
 #include "serving/model_executor.h"
 
+#include <algorithm>
+
 namespace trine::serving {
 namespace {
 
@@ -20,6 +22,9 @@ ModelExecutor::ModelExecutor(PagedModel model, std::string hash)
 int64_t ModelExecutor::vocab_size() const { return paged_.model.vocab_size(); }
 int64_t ModelExecutor::block_tokens() const { return PagedModel::block_tokens(); }
 int64_t ModelExecutor::block_bytes() const { return paged_.block_bytes(); }
+int64_t ModelExecutor::block_planes() const {
+  return std::max<int64_t>(1, paged_.config().mla_layer_count());
+}
 int64_t ModelExecutor::state_bytes() const { return paged_.state_bytes(); }
 int64_t ModelExecutor::pass_rows() const { return paged_.pass_rows(); }
 

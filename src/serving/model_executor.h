@@ -17,6 +17,7 @@ class ModelExecutor : public Executor {
   int64_t vocab_size() const override;
   int64_t block_tokens() const override;
   int64_t block_bytes() const override;
+  int64_t block_planes() const override;
   int64_t state_bytes() const override;
   int64_t pass_rows() const override;
   std::unique_ptr<ExecutorSequence> open(std::byte* slot, bool fresh) override;

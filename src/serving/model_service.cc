@@ -9,6 +9,8 @@
 #include "base/try.h"
 #include "serving/model_executor.h"
 #include "serving/model_hash.h"
+#include "serving/snapshot_store.h"
+#include "serving/spill.h"
 
 namespace trine::serving {
 
@@ -19,7 +21,10 @@ struct ModelService::Impl {
   std::unique_ptr<ModelExecutor> executor;
   // The step thread's alone, once it runs:
   std::unique_ptr<StatePool> pool;
+  std::unique_ptr<SnapshotStore> store;  ///< null without a snapshot_dir
+  std::unique_ptr<SpillWriter> spill;
   std::unique_ptr<PrefixCache> cache;
+  bool stopping = false;  ///< evictions may wait for the disk
   std::unique_ptr<Scheduler> scheduler;
   std::thread thread;
 
@@ -38,10 +43,14 @@ struct ModelService::Impl {
   bool busy = false;    ///< the scheduler had work after its last step
   int64_t waiting = 0;  ///< in the scheduler, after its last step
   int64_t refused = 0;
+  int64_t restored = 0;  ///< snapshots that came from files
   Gauges gauges;
   Counters counters;
 
   Status build(const std::string& folder);
+  Status open_store();
+  void prefetch(std::span<const int32_t> tokens, int64_t known);
+  bool take_memory(int64_t blocks, Snapshot* snapshot);
   void loop();
   /// Takes over what was said. False: stop.
   bool listen(std::unique_lock<std::mutex>& lock);
@@ -78,10 +87,14 @@ Status ModelService::Impl::build(const std::string& folder) {
                                              executor->paged().fill(to, value, bytes);
                                            }}));
   pool = std::make_unique<StatePool>(std::move(memory));
-  cache =
-      std::make_unique<PrefixCache>(PrefixCache::Options{.block_tokens = executor->block_tokens(),
-                                                         .snapshots_max = plan.snapshots},
-                                    pool.get(), PrefixCache::Evicted());
+  cache = std::make_unique<PrefixCache>(
+      PrefixCache::Options{.block_tokens = executor->block_tokens(),
+                           .snapshots_max = plan.snapshots},
+      pool.get(),
+      [this](std::span<const int32_t> tokens, const Snapshot& snapshot, SnapshotKind kind) {
+        if (spill != nullptr) spill->offer(tokens, snapshot, kind, stopping);
+      });
+  if (!options.snapshot_dir.empty()) TRINE_RETURN_IF_ERROR(open_store());
 
   for (const int64_t id : executor->paged().model.eos_token_ids())
     end_tokens.push_back(static_cast<int32_t>(id));
@@ -97,10 +110,69 @@ Status ModelService::Impl::build(const std::string& folder) {
                        .step_ms = options.step_ms,
                        .end_tokens = end_tokens},
       executor.get(), pool.get(), cache.get(),
-      Scheduler::Hooks{
-          .now = [] { return Clock::now(); }, .prefetch = {}, .admitted = options.admitted});
+      Scheduler::Hooks{.now = [] { return Clock::now(); },
+                       .prefetch = store == nullptr
+                                       ? Scheduler::Prefetch()
+                                       : [this](std::span<const int32_t> tokens,
+                                                int64_t known) { prefetch(tokens, known); },
+                       .admitted = options.admitted});
   publish();
   return {};
+}
+
+Status ModelService::Impl::open_store() {
+  SnapshotShape shape{.model_hash = executor->model_hash(),
+                      .state_bytes = plan.slot_bytes,
+                      .block_tokens = executor->block_tokens(),
+                      .block_bytes = executor->block_bytes(),
+                      .block_planes = executor->block_planes()};
+  TRINE_ASSIGN_OR_RETURN(store, SnapshotStore::open({.folder = options.snapshot_dir,
+                                                     .shape = shape,
+                                                     .budget_bytes = options.snapshot_dir_bytes}));
+  TRINE_ASSIGN_OR_RETURN(spill, SpillWriter::create(store.get(), pool.get(), shape, plan.context));
+  return {};
+}
+
+/// A slot and blocks for a snapshot that comes from a file; other snapshots give way.
+bool ModelService::Impl::take_memory(int64_t blocks, Snapshot* snapshot) {
+  if (!cache->make_room()) return false;
+  snapshot->slot = pool->take_slot();
+  while (static_cast<int64_t>(snapshot->blocks.size()) < blocks) {
+    const BlockId block = pool->take_block();
+    if (block != kNone) {
+      snapshot->blocks.push_back(block);
+    } else if (!cache->evict_one()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Brings the longest prefix of `tokens` that has a file into the cache, if that is worth reading.
+void ModelService::Impl::prefetch(std::span<const int32_t> tokens, int64_t known) {
+  const auto stored = store->find(tokens, static_cast<int64_t>(tokens.size()));
+  if (!stored || stored->position < known + executor->block_tokens()) return;
+  Snapshot snapshot;
+  snapshot.position = stored->position;
+  const int64_t blocks =
+      executor->block_bytes() == 0
+          ? 0
+          : (stored->position + executor->block_tokens() - 1) / executor->block_tokens();
+  bool ok = take_memory(blocks, &snapshot);
+  if (ok) {
+    const Status status = store->load(
+        *stored, tokens, {pool->slot(snapshot.slot), static_cast<size_t>(plan.slot_bytes)},
+        [&](int64_t index) { return pool->block(snapshot.blocks[static_cast<size_t>(index)]); });
+    ok = status.ok();
+  }
+  if (ok) {
+    ++restored;
+    const auto covered = tokens.first(static_cast<size_t>(snapshot.position));
+    cache->insert(covered, std::move(snapshot), stored->kind);
+    return;
+  }
+  if (snapshot.slot != kNone) pool->give_slot(snapshot.slot);
+  for (const BlockId block : snapshot.blocks) pool->drop_block(block);
 }
 
 Result<std::unique_ptr<ModelService>> ModelService::start(const std::string& folder,
@@ -112,6 +184,7 @@ Result<std::unique_ptr<ModelService>> ModelService::start(const std::string& fol
   if (!(options.step_ms > 0)) return refuse("step_ms is not positive");
   auto impl = std::make_unique<Impl>();
   impl->options = std::move(options);
+  impl->options.memory.staging = !impl->options.snapshot_dir.empty();
   TRINE_RETURN_IF_ERROR(impl->build(folder));
   impl->thread = std::thread([raw = impl.get()] { raw->loop(); });
   return std::unique_ptr<ModelService>(new ModelService(std::move(impl)));
@@ -140,6 +213,11 @@ void ModelService::Impl::loop() {
   }
   lock.unlock();
   scheduler->cancel_all();
+  if (spill != nullptr) {  // so that a restart finds them
+    stopping = true;
+    while (cache->evict_one()) continue;
+    spill->flush();
+  }
   lock.lock();
   busy = false;
   publish();
@@ -170,6 +248,12 @@ bool ModelService::Impl::listen(std::unique_lock<std::mutex>& lock) {
 void ModelService::Impl::publish() {
   scheduler->fill(&gauges);
   counters = scheduler->counters();
+  counters.snapshots_restored = restored;
+  if (store != nullptr) {
+    counters.snapshots_spilled = spill->outcome().written;
+    gauges.spilled_snapshots = store->usage().files;
+    gauges.spilled_bytes = store->usage().bytes;
+  }
   waiting = gauges.waiting;
 }
 

@@ -65,8 +65,10 @@ class Planner {
     plan.blocks = concurrency * blocks_of(context);
     plan.pass_rows = std::max(terms_.prefill_chunk, concurrency);
     plan.weight_bytes = terms_.weight_bytes;
-    plan.activation_bytes = terms_.activation_bytes(plan.pass_rows, context) + kFixedBytes +
-                            concurrency * terms_.config.vocab_size * 4;
+    plan.activation_bytes =
+        terms_.activation_bytes(plan.pass_rows, context) + kFixedBytes +
+        concurrency * terms_.config.vocab_size * 4 +
+        (request_.staging ? slot_bytes_ + blocks_of(context) * terms_.block_bytes : 0);
     plan.slot_bytes = slot_bytes_;
     plan.block_bytes = terms_.block_bytes;
     plan.limit_bytes = request_.memory_bytes > 0

@@ -13,6 +13,7 @@ struct ServicePlanRequest {
   int64_t context = 0;          ///< tokens per request; 0 = default_context
   int64_t concurrency = 0;      ///< requests at once; 0 = default_concurrency
   int64_t snapshot_bytes = -1;  ///< for prefix reuse; -1 = two slots per concurrent request
+  bool staging = false;         ///< a file tier: one more slot and the blocks of one request
   int64_t memory_bytes = 0;     ///< all of the process; 0 = what is available (RAM, cgroup)
 };
 

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "serving/logprobs.h"
+#include "support/temp_dir.h"
 
 namespace trine::serving {
 namespace {
@@ -187,6 +188,39 @@ TEST(ModelService, PreemptedRequestsResumeExactly) {
     EXPECT_EQ(waiters[i]->logprobs, logprobs) << i;
   }
   EXPECT_GT(service->counters().preempted, 0);
+}
+
+TEST(ModelService, SnapshotsSurviveARestartInTheFileTier) {
+  const Model model = reference();
+  const testing::TempDir dir;
+  ModelServiceOptions options = small();
+  options.snapshot_dir = dir / "states";
+  std::mt19937 random(21);
+  const Request first = request_of(random_ids(random, 150), 8);
+  std::vector<int32_t> history = first.prompt;
+  {
+    const auto service = start(options);
+    const auto answer = submit(*service, first);
+    answer->wait();
+    history.insert(history.end(), answer->tokens.begin(), answer->tokens.end());
+  }
+  const auto known = static_cast<int64_t>(history.size());
+  history.push_back(7);
+  const Request second = request_of(history, 6);
+  {
+    const auto service = start(options);
+    const auto answer = submit(*service, second);
+    answer->wait();
+    EXPECT_EQ(answer->outcome.cached_tokens, known);
+    EXPECT_EQ(answer->tokens, alone(model, second).first);
+    EXPECT_EQ(answer->logprobs, alone(model, second).second);
+    EXPECT_EQ(service->counters().snapshots_restored, 1);
+  }
+  options.load.isa = "scalar";  // another model hash: nothing is taken
+  const auto other = start(options);
+  const auto answer = submit(*other, request_of(history, 1));
+  answer->wait();
+  EXPECT_EQ(answer->outcome.cached_tokens, 0);
 }
 
 TEST(ModelService, CancelFreesTheSlotOfWhoWaitsAndOfWhoRuns) {
