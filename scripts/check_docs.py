@@ -2,9 +2,10 @@
 """The man page, the completion and the README against the executable: scripts/check_docs.py TRINE.
 
 Every verb and option of `trine VERB --help` is in the man page and in the completion, and none is
-there that the program lacks. With --run, every command of the man page's EXAMPLES and of the
+there that the program lacks. Every kind of finding is described in docs/guide/inspect.md. With --run, every command of the man page's EXAMPLES and of the
 README's `console` blocks is run as well.
 """
+import glob
 import os
 import re
 import subprocess
@@ -83,6 +84,31 @@ def compare(where, documented, actual):
             problems.append(f"{where}: {verb} {option} {'is missing' if missing else 'does not exist'}")
 
 
+def finding_kinds():
+    """The kinds that the audit and inspect can report: the first word of whatever makes a finding."""
+    word = r'"([a-z0-9]+(?:-[a-z0-9]+)*)"'
+    severity = r"(?:(?:\w+ \? )?Severity::k\w+(?: : Severity::k\w+)?,\s*)?"
+    makers = r"\b(?:add|note|fail|refuse|error_finding)\(\s*" + severity + r"(?:\w+ \? )?"
+    pattern = re.compile(rf"(?:\.kind = (?:\w+ \? )?|kUnreadable = |{makers})" + word + rf"(?: : {word})?")
+    files = glob.glob(os.path.join(ROOT, "src/checkpoint/*")) + [os.path.join(ROOT, "src/toolkit/inspect.cc")]
+    found = set()
+    for name in files:
+        for match in pattern.finditer(read(name)):
+            found |= {kind for kind in match.groups() if kind}
+    # obstacle() chooses its kind by the status.
+    table = re.search(r"Kind kind_of\(Code code\) \{(.*?)^\}", read("src/checkpoint/obstacle.cc"), re.M | re.S)[1]
+    return found | set(re.findall(r'return \{\s*"([a-z-]+)",', table))
+
+
+def check_kinds():
+    guide = read("docs/guide/inspect.md").split("## Kinds of findings", 1)[1].split("\n## ", 1)[0]
+    rows = re.findall(r"^\| (`[^|]*) \|", guide, re.M)
+    documented = set(re.findall(r"`([a-z0-9-]+)`", " ".join(rows)))
+    for kind in sorted(finding_kinds() ^ documented):
+        problems.append(f"docs/guide/inspect.md: kind '{kind}' is {'no finding of trine' if kind in documented else 'missing'}")
+    return len(documented)
+
+
 def commands():
     examples = re.search(r"^\.SH EXAMPLES\n\.nf\n(.*?)^\.fi", read("man/trine.1"), re.M | re.S)[1]
     for line in examples.replace("\\-", "-").splitlines():
@@ -115,11 +141,12 @@ def main():
         problems.append(f"only {len(actual)} verbs found in 'trine --help'")
     compare("man/trine.1", manual(), actual)
     compare("completions/trine.bash", completion(), actual)
+    kinds = check_kinds()
     if "--run" in sys.argv[2:]:
         run_commands(trine)
     for problem in problems:
         print(problem)
-    print(f"check_docs: {len(actual)} verbs, {len(problems)} problems")
+    print(f"check_docs: {len(actual)} verbs, {kinds} kinds of findings, {len(problems)} problems")
     return 1 if problems else 0
 
 

@@ -46,7 +46,7 @@ class GroupCheck {
   }
 
  private:
-  void add(const char* key, const std::string& expected) {
+  void contradict(const char* key, const std::string& expected) {
     const json::Value* value = weights_.find(key);
     add_finding(findings_, {.kind = "config-contradiction",
                             .file = file_,
@@ -60,31 +60,31 @@ class GroupCheck {
     const json::Value* value = weights_.find(key);
     int64_t number = 0;
     if (value != nullptr && !value->is_null() && !value->to_int64(&number))
-      add(key, "a whole number");
+      contradict(key, "a whole number");
   }
 
   void check_format(const Rule& rule) {
     const std::string as = ", as format " + s_.format + " has it";
     if (rule.num_bits == 0 && s_.num_bits != 0 && s_.num_bits != 4 && s_.num_bits != 8)
-      add("num_bits", "4 or 8" + as);
+      contradict("num_bits", "4 or 8" + as);
     if (rule.num_bits != 0 && s_.num_bits != 0 && s_.num_bits != rule.num_bits)
-      add("num_bits", std::to_string(rule.num_bits) + as);
+      contradict("num_bits", std::to_string(rule.num_bits) + as);
     if (!rule.type.empty() && !s_.type.empty() && s_.type != rule.type)
-      add("type", json::quote(rule.type) + as);
+      contradict("type", json::quote(rule.type) + as);
     if (rule.group_size != 0 && s_.group_size != 0 && s_.group_size != rule.group_size)
-      add("group_size", std::to_string(rule.group_size) + as);
+      contradict("group_size", std::to_string(rule.group_size) + as);
     if (!s_.strategy.empty() &&
         rule.strategies.find(" " + s_.strategy + " ") == std::string_view::npos)
-      add("strategy", "one of" + std::string(rule.strategies) + "for format " + s_.format);
-    if (!s_.symmetric && rule.type == "float") add("symmetric", "true" + as);
+      contradict("strategy", "one of" + std::string(rule.strategies) + "for format " + s_.format);
+    if (!s_.symmetric && rule.type == "float") contradict("symmetric", "true" + as);
   }
 
   void check_strategy() {
     if (s_.strategy.empty()) return;
     const std::string with = " with strategy " + json::quote(s_.strategy);
     const bool groups = s_.strategy == "group" || s_.strategy == "tensor_group";
-    if (!groups && s_.group_size > 0) add("group_size", "none" + with);
-    if (s_.strategy != "block" && s_.block_out > 0) add("block_structure", "none" + with);
+    if (!groups && s_.group_size > 0) contradict("group_size", "none" + with);
+    if (s_.strategy != "block" && s_.block_out > 0) contradict("block_structure", "none" + with);
   }
 
   const QuantScheme& s_;
