@@ -46,7 +46,8 @@ void add_inspect(CLI::App* app, int* exit_code) {
   add_folder(verb, &options->model.folder, "Checkpoint folder; config and index alone will do");
   verb->add_flag("--checksums", options->checksums, "SHA-256 of every file");
   verb->add_flag("--no-scan", options->no_scan, "Do not read the scales of quantised weights");
-  verb->add_flag("--int8", options->model.load.int8_inputs, "Judge memory and support for a run with --int8");
+  verb->add_flag("--int8", options->model.load.int8_inputs,
+                 "Judge memory and support for a run with --int8");
   add_isa_option(verb, &options->model,
                  "Judge the support for this instruction set (default: TRINE_ISA, or the best)");
   verb->add_flag("--json", options->json, "The report as one JSON value");

@@ -42,7 +42,7 @@ struct PackedFormat {
   bool int8_inputs = false;  ///< multiplied with rows rounded to int8
   bool operator<(const PackedFormat& other) const;
 };
-/// "MXFP4", "BF16", "INT4 per 128", "MXFP4, int8 inputs".
+/// "MXFP4", "BF16", "INT4 per 128", "MXFP4 with int8 inputs".
 std::string format_label(const PackedFormat& format);
 
 struct FormatCheck {

@@ -298,7 +298,7 @@ std::string stored_label(const PackedFormat& format) {
 }  // namespace
 
 std::string format_label(const PackedFormat& format) {
-  return stored_label(format) + (format.int8_inputs ? ", int8 inputs" : "");
+  return stored_label(format) + (format.int8_inputs ? " with int8 inputs" : "");
 }
 
 FormatCheck check_format(const PackedFormat& format, Isa isa) {

@@ -221,7 +221,8 @@ TEST(Inspect, JudgesARunWithInt8Inputs) {
       int8_features += feature + "; ";
       EXPECT_EQ(at(row, "operators.by").as_string(), kernels::kernel_table(isa).matmul_i8_name);
     }
-    EXPECT_EQ(int8_features, "weights INT8 per 128, int8 inputs; weights MXFP4, int8 inputs; ");
+    EXPECT_EQ(int8_features,
+              "weights INT8 per 128 with int8 inputs; weights MXFP4 with int8 inputs; ");
   }
 }
 
