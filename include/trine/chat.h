@@ -17,6 +17,9 @@ namespace trine {
 struct RenderedPrompt {
   std::string text;
   std::vector<int32_t> ids;
+  /// Where images stand ("messages[0].content[1]"): in the prompt they are mere placeholders, which
+  /// a model that is given no picture must not be asked about.
+  std::vector<std::string> images;
 };
 
 /// Renders {"messages": [...], "tools": [...], "options": {...}} given as JSON text. Options:

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/try.h"
+#include "text/chat_tools.h"
 #include "text/utf8.h"
 
 namespace trine {
@@ -37,6 +38,7 @@ Status read_part(const Value& part, const std::string& where, ContentPart* out) 
   if (type == nullptr || !type->is_string()) return bad(where + ".type", "expected a string");
   if (type->as_string() == "image" || type->as_string() == "image_url") {
     out->is_image = true;
+    out->text = where;
     return Status();
   }
   if (type->as_string() != "text")
@@ -136,7 +138,7 @@ Status read_message(const Value& message, const std::string& where, ChatMessage*
   TRINE_RETURN_IF_ERROR(read_string(message, "name", where, &out->name));
   if (out->role == Role::kSystem) {
     if (const Value* tools = given(message, "tools"); tools != nullptr) {
-      if (!tools->is_array()) return bad(where + ".tools", "expected an array");
+      TRINE_RETURN_IF_ERROR(check_tools(*tools, where + ".tools"));
       if (!tools->as_array().empty()) out->tools = *tools;
     }
   }

@@ -13,7 +13,7 @@ namespace trine {
 /// One piece of content: text, or the place of an image.
 struct ContentPart {
   bool is_image = false;
-  std::string text;
+  std::string text;  ///< of an image: where it stands, "messages[0].content[1]"
 };
 
 struct RequestedCall {

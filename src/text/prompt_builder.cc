@@ -39,7 +39,7 @@ Result<PromptBuilder> PromptBuilder::make(const Tokenizer& tokenizer) {
       return Status(Code::kUnsupported,
                     "this tokenizer has no control token " + std::string(spelling) +
                         ", so its model was not trained on the XTML chat format; "
-                        "give it a raw prompt instead");
+                        "continue raw text instead ('trine run --raw')");
   return PromptBuilder(tokenizer, tokens);
 }
 

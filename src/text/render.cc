@@ -1,11 +1,13 @@
 // Rendering of a chat request to a prompt (spec section 10).
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
 #include "base/try.h"
 #include "text/chat_messages.h"
 #include "text/chat_options.h"
+#include "text/chat_tools.h"
 #include "text/prompt_builder.h"
 #include "text/utf8.h"
 #include "trine/chat.h"
@@ -65,14 +67,17 @@ class Renderer {
       out_.open("message", {{"role", "assistant"}});
       out_.open(options_.thinking ? "think" : "response");
     }
-    const size_t prompts = options_.image_prompts ? options_.image_prompts->size() : images_;
-    if (images_ != prompts)
+    const size_t images = images_.size();
+    const size_t prompts = options_.image_prompts ? options_.image_prompts->size() : images;
+    if (images != prompts)
       return Status(Code::kInvalidArgument,
                     "options.image_prompts: " + std::to_string(prompts) + " prompts for " +
-                        std::to_string(images_) +
+                        std::to_string(images) +
                         " images; expected one for each image part and each " +
                         std::string(kImagePlaceholder) + " in text");
-    return out_.take();
+    RenderedPrompt prompt = out_.take();
+    prompt.images = std::move(images_);
+    return prompt;
   }
 
  private:
@@ -153,7 +158,7 @@ class Renderer {
   void content(const std::vector<ContentPart>& parts) {
     for (const ContentPart& part : parts) {
       if (part.is_image)
-        image();
+        image(part.text);
       else
         text(part.text);
     }
@@ -165,15 +170,16 @@ class Renderer {
       for (size_t at = text.find(kImagePlaceholder); at != text.npos;
            at = text.find(kImagePlaceholder)) {
         out_.text(text.substr(0, at));
-        image();
+        image("a placeholder in a text");
         text.remove_prefix(at + kImagePlaceholder.size());
       }
     }
     out_.text(text);
   }
 
-  void image() {
-    const size_t index = images_++;
+  void image(const std::string& where) {
+    const size_t index = images_.size();
+    images_.push_back(where);
     if (!options_.image_prompts)
       out_.text(kImagePlaceholder);
     else if (index < options_.image_prompts->size())
@@ -201,7 +207,7 @@ class Renderer {
 
   PromptBuilder out_;
   ChatOptions options_;
-  size_t images_ = 0;
+  std::vector<std::string> images_;
   size_t result_index_ = 0;
 };
 
@@ -221,9 +227,7 @@ Result<RenderedPrompt> render_chat(const Tokenizer& tokenizer, const std::string
     return Status(Code::kInvalidArgument, "chat request: messages is missing");
   const Value* tools = request->find("tools");
   if (tools != nullptr && tools->is_null()) tools = nullptr;
-  if (tools != nullptr && !tools->is_array())
-    return Status(Code::kInvalidArgument,
-                  "tools: found " + json::dump(*tools) + ", expected an array");
+  if (tools != nullptr) TRINE_RETURN_IF_ERROR(check_tools(*tools, "tools"));
   if (tools != nullptr && tools->as_array().empty()) tools = nullptr;
   const Value* given_options = request->find("options");
   TRINE_ASSIGN_OR_RETURN(ChatOptions options,
