@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -71,6 +72,8 @@ class Bench {
     TRINE_RETURN_IF_ERROR(check_sizes(options_));
     TRINE_ASSIGN_OR_RETURN(isa_, choose_isa(options_.load.isa));
     make_cases();
+    TRINE_RETURN_IF_ERROR(read_config());
+    TRINE_RETURN_IF_ERROR(drop_beyond_context());
     TRINE_RETURN_IF_ERROR(load());
     TRINE_RETURN_IF_ERROR(plan_costs());
     TRINE_RETURN_IF_ERROR(warm_up());
@@ -107,15 +110,50 @@ class Bench {
       add_case("decode", options_.decode_tokens * batch, 0, batch);
   }
 
+  Status read_config() {
+    TRINE_ASSIGN_OR_RETURN(const auto checkpoint,
+                           checkpoint::Checkpoint::open(folder_, {.scan_scales = false}));
+    config_ = checkpoint.config();
+    for (const auto& file : checkpoint.files()) file_bytes_ += file.bytes;
+    return Status();
+  }
+
+  static int64_t tokens_held(const BenchCase& c) {
+    return c.row.kind == "prefill" ? c.row.tokens : c.row.depth + c.row.tokens / c.row.batch;
+  }
+
+  void leave_out(std::vector<BenchCase>::iterator which, const std::string& reason) {
+    left_out_.push_back({which->row, reason});
+    cases_.erase(which);
+  }
+
+  /// Sizes that the model, or the context asked for, has no room for.
+  Status drop_beyond_context() {
+    int64_t limit = std::numeric_limits<int64_t>::max();
+    if (config_.max_position_embeddings > 0) limit = config_.max_position_embeddings;
+    if (options_.load.context > 0) limit = std::min(limit, options_.load.context);
+    const std::string reason = "beyond the context of " + std::to_string(limit) + " tokens";
+    for (auto c = cases_.begin(); c != cases_.end();) {
+      if (tokens_held(*c) <= limit) {
+        ++c;
+        continue;
+      }
+      const auto index = c - cases_.begin();
+      leave_out(c, reason);
+      c = cases_.begin() + index;
+    }
+    if (!cases_.empty() || left_out_.empty()) return Status();
+    return Status(Code::kInvalidArgument,
+                  "bench: every size is " + reason + "; give smaller ones, or a larger context");
+  }
+
   /// Room for every case; what the memory cannot hold is left out, largest first.
   LoadOptions load_options() const {
     LoadOptions load = options_.load;
     load.context = kFirstPrompt + 1;
     load.sequences = 1;
     for (const BenchCase& c : cases_) {
-      load.context = std::max(load.context, c.row.kind == "prefill"
-                                                ? c.row.tokens
-                                                : c.row.depth + c.row.tokens / c.row.batch);
+      load.context = std::max(load.context, tokens_held(c));
       load.sequences = std::max(load.sequences, c.row.batch);
     }
     load.progress = nullptr;
@@ -155,11 +193,7 @@ class Bench {
         std::max_element(cases_.begin(), cases_.end(),
                          [&](const auto& a, const auto& b) { return size(a) < size(b); });
     if (cases_.size() <= 1) return false;
-    left_out_ += "left out for want of memory: " + largest->row.kind + " of " +
-                 std::to_string(largest->row.tokens) + " tokens at depth " +
-                 std::to_string(largest->row.depth) + ", batch " +
-                 std::to_string(largest->row.batch) + "\n";
-    cases_.erase(largest);
+    leave_out(largest, "not enough memory");
     return true;
   }
 
@@ -177,8 +211,6 @@ class Bench {
   Status plan_costs() {
     TRINE_ASSIGN_OR_RETURN(const auto checkpoint,
                            checkpoint::Checkpoint::open(folder_, {.scan_scales = false}));
-    config_ = checkpoint.config();
-    for (const auto& file : checkpoint.files()) file_bytes_ += file.bytes;
     TRINE_ASSIGN_OR_RETURN(const auto weights,
                            model::plan_weights(config_, &checkpoint, options_.load.int8_inputs));
     const bool bf16 =
@@ -331,15 +363,17 @@ class Bench {
     json::Value rows = json::Value::array();
     for (const BenchRow& row : rows_) rows.push(row.to_json());
     root.set("rows", std::move(rows));
+    root.set("left_out", to_json(left_out_));
     root.set("peak_rss_bytes", peak_rss_);
     BenchReport report;
     report.json = json::dump_pretty(root) + "\n";
-    report.text =
-        to_text(machine) + machine_text_ + "\n" + folder_ + ": " + format_bytes(file_bytes_) +
-        ", " + model_->kernels() + ", " + std::to_string(model_->threads()) + " threads, " +
-        "chunks of " + std::to_string(model_->prefill_chunk()) + "\n" + bench_table(rows_) + "\n" +
-        bench_ratios(rows_) + "peak memory " + format_bytes(peak_rss_) + ", the files are " +
-        format_bytes(file_bytes_) + "\n" + left_out_ + bench_noise(rows_);
+    report.text = to_text(machine) + machine_text_ + "\n" + folder_ + ": " +
+                  format_bytes(file_bytes_) + ", " + model_->kernels() + ", " +
+                  std::to_string(model_->threads()) + " threads, " + "chunks of " +
+                  std::to_string(model_->prefill_chunk()) + "\n" + bench_table(rows_) +
+                  bench_left_out(left_out_) + bench_above_roof(rows_) + "\n" + bench_ratios(rows_) +
+                  "peak memory " + format_bytes(peak_rss_) + ", the files are " +
+                  format_bytes(file_bytes_) + "\n" + bench_noise(rows_);
     return report;
   }
 
@@ -357,7 +391,7 @@ class Bench {
   std::unique_ptr<PeakMeter> meter_;
   json::Value machine_limits_;
   std::string machine_text_;
-  std::string left_out_;
+  std::vector<LeftOut> left_out_;
 };
 
 }  // namespace

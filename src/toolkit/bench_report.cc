@@ -73,6 +73,35 @@ json::Value BenchRow::to_json() const {
   return value;
 }
 
+json::Value to_json(const std::vector<LeftOut>& left_out) {
+  json::Value list = json::Value::array();
+  for (const LeftOut& item : left_out) {
+    json::Value value = json::Value::object();
+    value.set("kind", item.row.kind);
+    value.set("tokens", item.row.tokens);
+    value.set("depth", item.row.depth);
+    value.set("batch", item.row.batch);
+    value.set("reason", item.reason);
+    list.push(std::move(value));
+  }
+  return list;
+}
+
+std::string bench_left_out(const std::vector<LeftOut>& left_out) {
+  std::string text;
+  for (const LeftOut& item : left_out)
+    text += "left out: " + name_of(item.row) + ": " + item.reason + "\n";
+  return text;
+}
+
+std::string bench_above_roof(const std::vector<BenchRow>& rows) {
+  for (const BenchRow& row : rows)
+    if (std::llround(1000 * row.roof_fraction()) > 1000)  // as the table rounds
+      return "above 100 % of roof: the bandwidth or the clock of this machine moved between the "
+             "measurements\n";
+  return "";
+}
+
 std::string bench_table(const std::vector<BenchRow>& rows) {
   TextTable table({"", "tokens", "depth", "batch", "tok/s", "MB/token", "of roof", "seconds"});
   for (const BenchRow& row : rows) {

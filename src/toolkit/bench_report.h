@@ -26,6 +26,18 @@ struct BenchRow {
   json::Value to_json() const;
 };
 
+/// A size that was asked for and not measured.
+struct LeftOut {
+  BenchRow row;
+  std::string reason;
+};
+
+json::Value to_json(const std::vector<LeftOut>& left_out);
+/// One line for each.
+std::string bench_left_out(const std::vector<LeftOut>& left_out);
+/// What it means that a row is above its roof, when one is.
+std::string bench_above_roof(const std::vector<BenchRow>& rows);
+
 /// A table with aligned columns.
 std::string bench_table(const std::vector<BenchRow>& rows);
 /// Ratios of rows that users ask for: depth, batch, busy; one per line.

@@ -112,7 +112,7 @@ TEST(Bench, TheReportHasExactlyTheDocumentedKeys) {
   const auto root = json::parse(report->json, "report");
   ASSERT_TRUE(root.ok());
   using Names = std::vector<std::string>;
-  EXPECT_EQ(keys(*root), (Names{"machine", "model", "rows", "peak_rss_bytes"}));
+  EXPECT_EQ(keys(*root), (Names{"machine", "model", "rows", "left_out", "peak_rss_bytes"}));
   std::multiset<std::string> seen;
   for (const json::Value& row : root->find("rows")->as_array()) {
     EXPECT_EQ(keys(row), (Names{"kind", "tokens", "depth", "batch", "busy", "tokens_per_s",
@@ -168,6 +168,48 @@ TEST(Bench, RefusesSizesThatMeanNothing) {
   options.load.isa = "sse9";
   EXPECT_EQ(bench(nano(), options).status().code(), Code::kInvalidArgument);
   EXPECT_EQ(bench("/no/such/folder", BenchOptions()).status().code(), Code::kNotFound);
+}
+
+TEST(Bench, SizesBeyondTheContextAreNamedAndLeftOut) {
+  BenchOptions options;
+  options.prefill_tokens = {16, 65};
+  options.decode_depths = {0, 63};
+  options.batches = {};
+  options.decode_tokens = 2;
+  options.repeats = 1;
+  options.busy = false;
+  options.load.context = 64;
+  options.read_bytes = int64_t{16} << 20;
+  const auto report = bench(nano(), options);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  const auto root = json::parse(report->json, "report");
+  ASSERT_TRUE(root.ok());
+  const json::Value::Array& left_out = root->find("left_out")->as_array();
+  ASSERT_EQ(left_out.size(), 2u);
+  EXPECT_EQ(keys(left_out[0]),
+            (std::vector<std::string>{"kind", "tokens", "depth", "batch", "reason"}));
+  EXPECT_EQ(left_out[0].find("tokens")->number_text(), "65");
+  EXPECT_EQ(left_out[1].find("depth")->number_text(), "63");
+  EXPECT_NE(left_out[1].find("reason")->as_string().find("context of 64"), std::string::npos);
+  EXPECT_NE(report->text.find("left out: prefill of 65"), std::string::npos) << report->text;
+  // Nothing left, be it the context asked for or the one that the model was made for.
+  options.prefill_tokens = {int64_t{1} << 30};
+  options.decode_depths = {};
+  for (const int64_t context : {64, 0}) {
+    options.load.context = context;
+    EXPECT_EQ(bench(nano(), options).status().code(), Code::kInvalidArgument);
+  }
+}
+
+TEST(Bench, ARowAboveItsRoofIsExplained) {
+  BenchRow row;
+  row.kind = "decode";
+  row.tokens = 1;
+  row.samples = {1};
+  row.roof_seconds = 1.0004;
+  EXPECT_EQ(bench_above_roof({row}), "") << "shown as 100.0 %";
+  row.roof_seconds = 1.2;
+  EXPECT_NE(bench_above_roof({row}).find("100 %"), std::string::npos);
 }
 
 TEST(Bench, SkippingToADepthKeepsTheSequenceUsable) {
