@@ -24,7 +24,9 @@ _trine() {
     --think)
       mapfile -t COMPREPLY < <(compgen -W 'none on low medium high max' -- "$current")
       return ;;
-    --preset) mapfile -t COMPREPLY < <(compgen -W 'tiny mini k3' -- "$current"); return ;;
+    --preset)
+      mapfile -t COMPREPLY < <(compgen -W 'tiny tiny-linear bench4g mini k3 kimi-linear' -- "$current")
+      return ;;
     --tools | --messages | --load | --against | --out | --ids-file | --shape)
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       return ;;
@@ -40,12 +42,12 @@ _trine() {
     chat) options="$model $sampling $prompt --load --no-history" ;;
     inspect) options='--checksums --no-scan --int8 --isa --json' ;;
     bench) options="$model --prefill --depth --batch --tokens --repeats --no-busy --json" ;;
-    synth) options='--like --shape --preset --seed --shard-bytes --quiet' ;;
+    synth) options='--like --shape --preset --seed --shard-bytes --quiet --json' ;;
     tokenize) options='--stdin --special --json' ;;
     detokenize) options='--stdin --json' ;;
     render) options='--stdin --text --json' ;;
     parse) options='--stdin --json' ;;
-    logits) options="$model $ids --out --layers" ;;
+    logits) options="$model $ids --out --layers --json" ;;
     verify) options="$model $ids --against --prefix --tolerance --json" ;;
     generate) options="$model $ids --max-tokens --stop-at-eos --json" ;;
     *) return ;;

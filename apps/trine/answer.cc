@@ -101,8 +101,7 @@ std::vector<int32_t> stop_ids(const Model& model, const Tokenizer& tokenizer) {
 Result<Answer> answer(const Model& model, const Tokenizer& tokenizer, Sequence* sequence,
                       Sampler* sampler, std::span<const int32_t> prompt,
                       const AnswerOptions& options) {
-  const Status room =
-      check_context(model, sequence->position(), static_cast<int64_t>(prompt.size()));
+  const Status room = check_room(model, sequence->position(), static_cast<int64_t>(prompt.size()));
   if (!room.ok()) return room;
   AnswerReader reader(tokenizer, options);
   Progress progress("reading the prompt", Unit::kTokens, options.quiet);

@@ -55,11 +55,13 @@ void ChatRoom::set_tools(const std::string& argument) {
   if (argument == "off") conversation_.clear_tools();
   if (!argument.empty() && argument != "off") {
     const Result<std::string> text = read_input(argument);
-    const Status status = text.ok() ? conversation_.set_tools(*text, argument) : text.status();
+    Conversation changed = conversation_;
+    const Status status = text.ok() ? changed.set_tools(*text, argument) : text.status();
     if (!status.ok()) {
       note_failure(fail(status));
       return;
     }
+    if (!adopt(std::move(changed), argument)) return;
   }
   std::string names;
   for (const std::string& name : conversation_.tool_names()) names += " " + name;
@@ -108,7 +110,9 @@ void ChatRoom::load(const std::string& argument) {
     note_failure(fail(status));
     return;
   }
-  conversation_ = std::move(loaded);
+  if (!adopt(std::move(loaded), argument)) return;
+  session_.invalidate();
+  last_ = Answer();
   say("loaded " + std::to_string(conversation_.turns()) +
       " messages; they are read with the next "
       "message");

@@ -84,6 +84,16 @@ bool ChatRoom::read_tool_results(const std::vector<ToolCall>& calls) {
   return true;
 }
 
+bool ChatRoom::adopt(Conversation changed, const std::string& where) {
+  const Result<RenderedPrompt> prompt = changed.prompt(tokenizer_);
+  if (!prompt.ok()) {
+    note_failure(fail(prompt.status().with_context(where)));
+    return false;
+  }
+  conversation_ = std::move(changed);
+  return true;
+}
+
 void ChatRoom::say(const std::string& text) const {
   if (!options_.quiet) std::cerr << dimmed(text) << "\n";
 }

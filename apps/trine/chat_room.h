@@ -51,6 +51,9 @@ class ChatRoom {
   void show_help(const std::string& argument);
   void leave(const std::string& argument);
 
+  /// Goes on with `changed`, read from the file `where`, if it can be rendered; else says why not
+  /// and keeps the conversation.
+  bool adopt(Conversation changed, const std::string& where);
   void say(const std::string& text) const;
   void note_failure(int exit_code);
 

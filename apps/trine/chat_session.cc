@@ -73,7 +73,7 @@ std::vector<int32_t> closing_ids(const Tokenizer& tokenizer, const std::vector<i
 }
 
 Result<std::vector<int32_t>> ChatSession::next_prompt(const Conversation& conversation) {
-  Result<RenderedPrompt> full = render_chat(*tokenizer_, conversation.request(true));
+  Result<RenderedPrompt> full = conversation.prompt(*tokenizer_);
   if (!full.ok()) return full.status();
   std::vector<int32_t>& ids = full->ids;
   const bool continues = !held_.empty() && ids.size() > held_.size() &&

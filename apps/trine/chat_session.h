@@ -22,8 +22,13 @@ class ChatSession {
   Result<std::vector<int32_t>> next_prompt(const Conversation& conversation);
   /// After an answer was generated and added to the conversation.
   void answered(const Conversation& conversation, const Generation& generation);
-  /// The sequence does not hold the conversation any more (an error, a cancelled prompt).
-  void invalidate() { held_.clear(); }
+  /// The sequence does not hold the conversation any more (an error, a cancelled prompt, another
+  /// conversation): it starts over.
+  void invalidate() {
+    held_.clear();
+    sequence_.reset();
+    reused_ = 0;
+  }
 
   Sequence* sequence() { return &sequence_; }
   int64_t position() const { return sequence_.position(); }

@@ -1,37 +1,19 @@
-// Exit codes, input and output of the verbs.
+// Input and output of the verbs.
 #include "common.h"
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 
 namespace trine::cli {
 namespace {
 
-int exit_code(Code code, Blame blame) {
-  switch (code) {
-    case Code::kOk: return kDone;
-    case Code::kInvalidArgument: return blame == Blame::kOptions ? kUsage : kRefused;
-    case Code::kCorrupt:
-    case Code::kUnsupported:
-    case Code::kNotFinite: return kRefused;
-    case Code::kCancelled: return kInterrupted;
-    case Code::kNotFound:
-    case Code::kOutOfMemory:
-    case Code::kIo:
-    case Code::kBusy:
-    case Code::kInternal: return kEnvironment;
-  }
-  return kEnvironment;
-}
+bool begun = false;
 
 Result<std::string> read_stream(std::FILE* file, const std::string& name) {
   std::string text;
@@ -46,26 +28,6 @@ Result<std::string> read_stream(std::FILE* file, const std::string& name) {
 }
 
 }  // namespace
-
-int fail(const Status& status, Blame blame) {
-  std::cout.flush();
-  if (status.code() == Code::kCancelled) {
-    std::cerr << "trine: interrupted\n";
-  } else {
-    std::cerr << "trine: " << status.to_string() << "\n";
-  }
-  return exit_code(status.code(), blame);
-}
-
-int fail_isa(const Status& status) {
-  const int code = fail(status, Blame::kOptions);
-  return status.code() == Code::kUnsupported ? kEnvironment : code;
-}
-
-int fail_usage(const std::string& verb, const std::string& message) {
-  std::cerr << "trine " << verb << ": " << message << "\nSee 'trine " << verb << " --help'.\n";
-  return kUsage;
-}
 
 std::string read_stdin() {
   Result<std::string> text = read_stream(stdin, "stdin");
@@ -87,71 +49,24 @@ Result<std::string> read_input(const std::string& path) {
 bool stdin_is_terminal() { return ::isatty(STDIN_FILENO) == 1; }
 
 void print(std::string_view text) {
+  begun |= !text.empty();
   std::cout.write(text.data(), static_cast<std::streamsize>(text.size()));
   std::cout.flush();
 }
 
 void print_line(std::string_view text) {
+  begun = true;
   std::cout.write(text.data(), static_cast<std::streamsize>(text.size()));
   std::cout.put('\n');
   std::cout.flush();
 }
 
+bool output_begun() { return begun; }
+
 Status flush_output() {
   std::cout.flush();
   if (std::cout.good()) return Status();
   return Status(Code::kIo, "stdout: the output could not be written in full; is the disk full?");
-}
-
-Result<std::vector<int32_t>> parse_ids(std::string_view text, const std::string& where) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  if (text.size() >= 2 && text.front() == '[' && text.back() == ']') {
-    text = text.substr(1, text.size() - 2);
-  }
-  std::vector<int32_t> ids;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  bool comma = false;
-  while (true) {
-    while (at != end && blank(*at)) ++at;
-    if (at == end) break;
-    int32_t id = 0;
-    const auto [next, error] = std::from_chars(at, end, id);
-    const bool ends = next == end || blank(*next) || *next == ',';
-    if (error != std::errc() || id < 0 || !ends) {
-      const std::string found(at, static_cast<size_t>(std::min<std::ptrdiff_t>(end - at, 20)));
-      return Status(Code::kInvalidArgument,
-                    where + ": found '" + found + "', expected token ids such as 1,2,3 or [1,2,3]");
-    }
-    ids.push_back(id);
-    at = next;
-    while (at != end && blank(*at)) ++at;
-    comma = at != end && *at == ',';
-    if (comma) ++at;
-  }
-  if (comma) {
-    return Status(Code::kInvalidArgument, where + ": an id is missing after the last comma");
-  }
-  return ids;
-}
-
-Result<std::vector<int32_t>> ids_from(const std::string& ids, const std::string& ids_file) {
-  if (ids.empty() == ids_file.empty()) {
-    return Status(Code::kInvalidArgument, "give the prompt by --ids or by --ids-file");
-  }
-  std::string text = ids;
-  if (!ids_file.empty()) {
-    Result<std::string> content = read_input(ids_file);
-    if (!content.ok()) return content.status();
-    text = std::move(content).value();
-  }
-  Result<std::vector<int32_t>> parsed = parse_ids(text, ids_file.empty() ? "--ids" : ids_file);
-  if (parsed.ok() && parsed->empty()) {
-    return Status(Code::kInvalidArgument, "the prompt has no ids; expected at least one");
-  }
-  return parsed;
 }
 
 std::string bytes_text(int64_t bytes) {

@@ -158,4 +158,14 @@ std::string Conversation::request(bool add_generation_prompt) const {
   return dump(Json{{"messages", messages_}, {"tools", tools_}, {"options", options}});
 }
 
+Result<RenderedPrompt> Conversation::prompt(const Tokenizer& tokenizer) const {
+  Result<RenderedPrompt> rendered = render_chat(tokenizer, request(true));
+  if (rendered.ok() && !rendered->images.empty()) {
+    return Status(Code::kUnsupported, rendered->images.front() +
+                                          ": an image, but vision is not supported yet; take the "
+                                          "images out of the messages");
+  }
+  return rendered;
+}
+
 }  // namespace trine::cli

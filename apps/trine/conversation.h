@@ -43,6 +43,8 @@ class Conversation {
 
   /// The request of render_chat.
   std::string request(bool add_generation_prompt) const;
+  /// The prompt of the next answer. Images are refused: nothing here can see them.
+  Result<RenderedPrompt> prompt(const Tokenizer& tokenizer) const;
 
  private:
   bool has_system() const;

@@ -61,7 +61,10 @@ LineReader::~LineReader() {
 
 LineReader::Outcome LineReader::read_part(const std::string& prompt, std::string* part) {
   if (!interactive_) {
-    if (std::getline(std::cin, *part)) return Outcome::kLine;
+    if (std::getline(std::cin, *part)) {
+      if (part->ends_with('\r')) part->pop_back();  // lines of Windows
+      return Outcome::kLine;
+    }
     return InterruptGuard::interrupted() ? Outcome::kInterrupted : Outcome::kEnd;
   }
   const std::unique_ptr<char, decltype(&std::free)> text(::readline(prompt.c_str()), &std::free);

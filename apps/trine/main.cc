@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
+#include <string_view>
 
 #include "common.h"
 #include "verbs.h"
@@ -17,13 +18,25 @@ constexpr const char* kFooter =
 int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& first) {
   if (error.get_exit_code() == 0) return app.exit(error, std::cout, std::cerr);  // help, version
   if (app.get_subcommands().empty() && !first.empty() && first.front() != '-') {
-    std::cerr << "trine: no verb '" << first << "'\nSee 'trine --help'.\n";
-    return trine::cli::kUsage;
+    return trine::cli::fail_usage("", "no verb '" + first + "'");
   }
-  std::string verb = "trine";
-  for (const CLI::App* chosen : app.get_subcommands()) verb += " " + chosen->get_name();
-  std::cerr << verb << ": " << error.what() << "\nSee '" << verb << " --help'.\n";
-  return trine::cli::kUsage;
+  std::string verb;
+  for (const CLI::App* chosen : app.get_subcommands()) verb = chosen->get_name();
+  return trine::cli::fail_usage(verb, error.what());
+}
+
+// Before the line was understood: whoever wrote --json wants to read JSON.
+bool wants_json(int argc, char** argv) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    if (std::string_view(argv[i]) == "--json") return true;
+  }
+  return false;
+}
+
+int give_up(const char* code, const std::string& message) {
+  std::cerr << "trine: " << message << "\n";
+  trine::cli::print_error_json(code, message, trine::cli::kEnvironment);
+  return trine::cli::kEnvironment;
 }
 
 int run(int argc, char** argv) {
@@ -39,6 +52,7 @@ int run(int argc, char** argv) {
                          cli::add_parse, cli::add_logits, cli::add_verify, cli::add_generate}) {
     add(&app, &exit_code);
   }
+  cli::report_failures_as_json(wants_json(argc, argv));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -54,9 +68,8 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {
-    std::cerr << "trine: out of memory\n";
+    return give_up("out of memory", "out of memory");
   } catch (const std::exception& error) {
-    std::cerr << "trine: " << error.what() << "\n";
+    return give_up("internal error", error.what());
   }
-  return trine::cli::kEnvironment;
 }

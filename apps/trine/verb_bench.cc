@@ -5,12 +5,16 @@
 
 #include "common.h"
 #include "model_options.h"
+#include "number_options.h"
 #include "progress.h"
 #include "trine/toolkit.h"
 #include "verbs.h"
 
 namespace trine::cli {
 namespace {
+
+constexpr uint64_t kSizeMax = uint64_t{1} << 31;
+constexpr uint64_t kBatchMax = 4096;
 
 struct BenchVerb {
   ModelOptions model;
@@ -51,27 +55,17 @@ void add_bench(CLI::App* app, int* exit_code) {
   add_model_options(verb, &options->model);
   BenchOptions* bench = &options->bench;
   const std::string group = "Sizes";
-  const auto add_list = [&](const char* name, std::vector<int64_t>* values, const char* help,
-                            const CLI::Validator& check) {
-    verb->add_option(name, *values, help)
-        ->delimiter(',')
-        ->check(unprinted(check))
-        ->capture_default_str()
-        ->type_name("N,N,...")
-        ->group(group);
-  };
-  add_list("--prefill", &bench->prefill_tokens, "Lengths of prompts", CLI::PositiveNumber);
-  add_list("--depth", &bench->decode_depths, "Tokens before decoding", CLI::NonNegativeNumber);
-  add_list("--batch", &bench->batches, "Sequences decoded at once", CLI::PositiveNumber);
-  verb->add_option("--tokens", bench->decode_tokens, "Tokens decoded per measurement")
-      ->check(unprinted(CLI::PositiveNumber))
-      ->capture_default_str()
-      ->type_name("N")
+  const IntegerRule size{.min = 1, .max = kSizeMax};
+  add_integers(verb, "--prefill", &bench->prefill_tokens, "Lengths of prompts", size)->group(group);
+  add_integers(verb, "--depth", &bench->decode_depths, "Tokens before decoding", {.max = kSizeMax})
       ->group(group);
-  verb->add_option("--repeats", bench->repeats, "Measurements of each size; the median counts")
-      ->check(unprinted(CLI::PositiveNumber))
-      ->capture_default_str()
-      ->type_name("N")
+  add_integers(verb, "--batch", &bench->batches, "Sequences decoded at once",
+               {.min = 1, .max = kBatchMax})
+      ->group(group);
+  add_integer(verb, "--tokens", &bench->decode_tokens, "Tokens decoded per measurement", size)
+      ->group(group);
+  add_integer(verb, "--repeats", &bench->repeats, "Measurements of each size; the median counts",
+              {.min = 1, .max = 1000})
       ->group(group);
   verb->add_flag("--no-busy", options->no_busy, "Leave out the run beside a busy process")
       ->group(group);
@@ -79,7 +73,7 @@ void add_bench(CLI::App* app, int* exit_code) {
   verb->footer(
       "Example:\n"
       "  trine bench models/k3-nano --prefill 128 --depth 0,1024 --batch 1,4 --no-busy");
-  verb->callback([options, exit_code] { *exit_code = bench_verb(*options); });
+  set_action(verb, exit_code, [options] { return bench_verb(*options); });
 }
 
 }  // namespace trine::cli

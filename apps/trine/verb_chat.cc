@@ -42,10 +42,14 @@ Result<Conversation> first_conversation(const ChatOptions& options) {
 int chat(ChatOptions options) {
   int exit_code = check_model_options(options.model);
   if (exit_code != kDone) return exit_code;
-  const std::optional<Tokenizer> tokenizer = load_tokenizer(options.model.folder, &exit_code);
+  const std::optional<Tokenizer> tokenizer = load_tokenizer(options.model.folder, &exit_code, true);
   if (!tokenizer) return exit_code;
   Result<Conversation> conversation = first_conversation(options);
   if (!conversation.ok()) return fail(conversation.status());
+  // What cannot be rendered is refused before the weights are read.
+  if (const auto prompt = conversation->prompt(*tokenizer); !prompt.ok()) {
+    return fail(prompt.status());
+  }
   const std::optional<Model> model = load_model(options.model, &exit_code);
   if (!model) return exit_code;
   Result<Sequence> sequence = model->new_sequence();
@@ -71,19 +75,14 @@ void add_chat(CLI::App* app, int* exit_code) {
   verb->add_option("--load", options->load_file, "Continue a conversation written by /save")
       ->type_name("FILE")
       ->group(group);
-  verb->add_option("--think", options->think,
-                   "How much to reason: none, on (no effort named), low, medium, high, max "
-                   "(default: max)")
-      ->check(unprinted(CLI::IsMember(think_levels())))
-      ->type_name("LEVEL")
-      ->group(group);
+  add_think_option(verb, &options->think)->group(group);
   add_sampling_options(verb, &options->answer);
   verb->add_flag("--no-history", options->no_history, "Do not keep typed lines between sessions");
   verb->footer(
       "Commands: /system /tools /think /save /load /stats /reset /help /exit. Lines from a pipe\n"
       "are messages and commands as well. After a tool call the next line is the tool's result.\n"
       "Example:\n  trine chat models/k3-nano --system 'Answer briefly.'");
-  verb->callback([options, exit_code] { *exit_code = chat(*options); });
+  set_action(verb, exit_code, [options] { return chat(*options); });
 }
 
 }  // namespace trine::cli

@@ -4,8 +4,11 @@
 #include <memory>
 
 #include "common.h"
+#include "ids_options.h"
 #include "interrupt.h"
+#include "json_text.h"
 #include "model_options.h"
+#include "number_options.h"
 #include "progress.h"
 #include "trine/toolkit.h"
 #include "verbs.h"
@@ -13,19 +16,20 @@
 namespace trine::cli {
 namespace {
 
+constexpr double kToleranceMax = 1e9;
+
 struct LogitsVerb {
   ModelOptions model;
-  std::string ids;
-  std::string ids_file;
+  IdsOptions prompt;
   std::string out;
   bool layers = false;
+  bool json = false;
 };
 
 struct VerifyVerb {
   ModelOptions model;
   std::string against;
-  std::string ids;
-  std::string ids_file;
+  IdsOptions prompt;
   std::string prefix;
   double tolerance = 2e-3;
   bool json = false;
@@ -60,8 +64,9 @@ class Watch {
 };
 
 int logits(const LogitsVerb& verb) {
-  const Result<std::vector<int32_t>> ids = ids_from(verb.ids, verb.ids_file);
-  if (!ids.ok()) return fail(ids.status(), verb.ids_file.empty() ? Blame::kOptions : Blame::kInput);
+  int exit_code = kDone;
+  std::vector<int32_t> ids;
+  if (!read_ids(verb.prompt, &ids, &exit_code)) return exit_code;
   if (const int code = check_model_options(verb.model); code != kDone) return code;
   Watch watch(verb.model.quiet);
   LogitsOptions options;
@@ -69,25 +74,26 @@ int logits(const LogitsVerb& verb) {
   options.layers = verb.layers;
   options.out = verb.out;
   options.progress = watch.progress();
-  const Status status = write_logits(verb.model.folder, *ids, options);
+  const Status status = write_logits(verb.model.folder, ids, options);
   watch.clear();
   if (!status.ok()) return fail(status);
-  if (!verb.model.quiet) {
-    std::cerr << verb.out << ": " << ids->size() << " tokens, "
+  if (verb.json) {
+    print_line(JsonObject()
+                   .text("out", verb.out)
+                   .integer("tokens", std::ssize(ids))
+                   .text("precision", precision_name(verb.model.load.precision))
+                   .str());
+  } else if (!verb.model.quiet) {
+    std::cerr << verb.out << ": " << ids.size() << " tokens, "
               << precision_name(verb.model.load.precision) << "\n";
   }
   return kDone;
 }
 
 int verify_verb(const VerifyVerb& verb) {
+  int exit_code = kDone;
   std::vector<int32_t> ids;
-  if (!verb.ids.empty() || !verb.ids_file.empty()) {
-    Result<std::vector<int32_t>> given = ids_from(verb.ids, verb.ids_file);
-    if (!given.ok()) {
-      return fail(given.status(), verb.ids_file.empty() ? Blame::kOptions : Blame::kInput);
-    }
-    ids = std::move(given).value();
-  }
+  if (verb.prompt.given() && !read_ids(verb.prompt, &ids, &exit_code)) return exit_code;
   if (const int code = check_model_options(verb.model); code != kDone) return code;
   Watch watch(verb.model.quiet);
   VerifyOptions options;
@@ -107,12 +113,6 @@ int verify_verb(const VerifyVerb& verb) {
   return report->equal ? kDone : kRefused;
 }
 
-void add_ids(CLI::App* verb, std::string* ids, std::string* ids_file) {
-  verb->add_option("--ids", *ids, "The prompt: 1,2,3")->type_name("IDS");
-  verb->add_option("--ids-file", *ids_file, "The prompt from a file ('-': stdin)")
-      ->type_name("FILE");
-}
-
 }  // namespace
 
 void add_logits(CLI::App* app, int* exit_code) {
@@ -120,16 +120,17 @@ void add_logits(CLI::App* app, int* exit_code) {
   CLI::App* verb = app->add_subcommand("logits", "Logits of every token, to a safetensors file");
   verb->group(kCompareGroup);
   add_model_options(verb, &options->model);
-  add_ids(verb, &options->ids, &options->ids_file);
+  add_ids_options(verb, &options->prompt);
   verb->add_option("--out", options->out, "File to write")->required()->type_name("FILE");
   verb->add_flag("--layers", options->layers, "Also layers, router_ids, kda_state and mla_rows");
+  verb->add_flag("--json", options->json, "{\"out\", \"tokens\", \"precision\"} on stdout");
   verb->footer(
       "F32 tensors: logits [T,V]; with --layers also layers [L,T,d], router_ids [n_moe,T,k],\n"
       "kda_state [n_kda,H,K,V], mla_rows [n_mla,T,r+dr]. The ids are in the metadata.\n"
       "Example:\n"
       "  trine logits models/k3-nano --ids 3843,284,320 --precision exact --layers \\\n"
       "      --out logits.safetensors");
-  verb->callback([options, exit_code] { *exit_code = logits(*options); });
+  set_action(verb, exit_code, [options] { return logits(*options); });
 }
 
 void add_verify(CLI::App* app, int* exit_code) {
@@ -141,20 +142,17 @@ void add_verify(CLI::App* app, int* exit_code) {
   verb->add_option("--against", options->against, "safetensors file to compare with")
       ->required()
       ->type_name("FILE");
-  add_ids(verb, &options->ids, &options->ids_file);
+  add_ids_options(verb, &options->prompt);
   verb->add_option("--prefix", options->prefix, "Of the tensor names in the file, e.g. 'short.'")
       ->type_name("TEXT");
-  verb->add_option("--tolerance", options->tolerance,
-                   "Largest difference, relative to max(1, largest reference value)")
-      ->check(unprinted(CLI::NonNegativeNumber))
-      ->capture_default_str()
-      ->type_name("X");
+  add_real(verb, "--tolerance", &options->tolerance,
+           "Largest difference, relative to max(1, largest reference value)", 0, kToleranceMax);
   verb->add_flag("--json", options->json, "The report as one JSON value");
   verb->footer(
       "Exit code 0 when equal within the tolerance, 1 when not: then the first layer that\n"
       "differs is named. The prompt comes from the file's metadata unless --ids is given.\n"
       "Example:\n  trine verify models/k3-nano --against logits.safetensors");
-  verb->callback([options, exit_code] { *exit_code = verify_verb(*options); });
+  set_action(verb, exit_code, [options] { return verify_verb(*options); });
 }
 
 }  // namespace trine::cli

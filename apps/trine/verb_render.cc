@@ -37,6 +37,9 @@ int check_source(const std::string& verb, const TextOptions& options) {
 }
 
 int render(const TextOptions& options) {
+  if (options.text_only && options.json) {
+    return fail_usage("render", "--text is no JSON: give --text or --json");
+  }
   if (const int code = check_source("render", options); code != kDone) return code;
   int exit_code = kDone;
   const std::optional<Tokenizer> tokenizer = load_tokenizer(options.folder, &exit_code);
@@ -133,7 +136,7 @@ void add_render(CLI::App* app, int* exit_code) {
       "      trine render models/k3-nano --text\n"
       "Options: add_generation_prompt, thinking, thinking_effort, tool_choice,\n"
       "response_format, response_schema, image_prompts.");
-  verb->callback([options, exit_code] { *exit_code = render(*options); });
+  set_action(verb, exit_code, [options] { return render(*options); });
 }
 
 void add_parse(CLI::App* app, int* exit_code) {
@@ -146,7 +149,7 @@ void add_parse(CLI::App* app, int* exit_code) {
       "\"thinking\" says whether the prompt ended inside an open reasoning channel.\n"
       "Example:\n"
       "  echo '{\"ids\": [39, 72], \"thinking\": false}' | trine parse models/k3-nano");
-  verb->callback([options, exit_code] { *exit_code = parse(*options); });
+  set_action(verb, exit_code, [options] { return parse(*options); });
 }
 
 }  // namespace trine::cli

@@ -88,7 +88,7 @@ Result<std::vector<int32_t>> prompt_ids(const Tokenizer& tokenizer, RunOptions* 
   Result<Conversation> conversation = build_conversation(*options);
   if (!conversation.ok()) return conversation.status();
   options->answer.thinking = conversation->thinking();
-  Result<RenderedPrompt> prompt = render_chat(tokenizer, conversation->request(true));
+  Result<RenderedPrompt> prompt = conversation->prompt(tokenizer);
   if (!prompt.ok()) return prompt.status();
   return std::move(prompt->ids);
 }
@@ -116,7 +116,7 @@ int run(RunOptions options) {
   int exit_code = check_model_options(options.model);
   if (exit_code != kDone) return exit_code;
   // Everything that can be refused is refused before the weights are read.
-  const std::optional<Tokenizer> tokenizer = load_tokenizer(options.model.folder, &exit_code);
+  const std::optional<Tokenizer> tokenizer = load_tokenizer(options.model.folder, &exit_code, true);
   if (!tokenizer) return exit_code;
   const Result<std::vector<int32_t>> ids = prompt_ids(*tokenizer, &options);
   if (!ids.ok()) return fail(ids.status());
@@ -165,12 +165,7 @@ void add_run(CLI::App* app, int* exit_code) {
                    "JSON array of messages, or an OpenAI chat request")
       ->type_name("FILE")
       ->group(group);
-  verb->add_option("--think", options->think,
-                   "How much to reason: none, on (no effort named), low, medium, high, max "
-                   "(default: max)")
-      ->check(unprinted(CLI::IsMember(think_levels())))
-      ->type_name("LEVEL")
-      ->group(group);
+  add_think_option(verb, &options->think)->group(group);
   verb->add_flag("--raw", options->answer.raw, "Continue the text as it stands: no chat template")
       ->group(group);
   verb->add_flag("--special", options->special, "With --raw: control tokens in the text count")
@@ -179,6 +174,10 @@ void add_run(CLI::App* app, int* exit_code) {
   verb->add_option("--stop", options->answer.stops,
                    "End the answer before this text (may be given several times)")
       ->allow_extra_args(false)
+      ->check([](const std::string& text) {
+        return text.empty() ? std::string("found an empty text, expected at least one character")
+                            : std::string();
+      })
       ->type_name("TEXT")
       ->group("Sampling");
   verb->add_flag("--json", options->json, "One JSON value instead of streamed text");
@@ -186,7 +185,7 @@ void add_run(CLI::App* app, int* exit_code) {
       "The answer goes to stdout, tool calls as lines of JSON; the reasoning and the statistics\n"
       "go to stderr. Ctrl-C ends the answer (exit code 130).\n"
       "Example:\n  trine run models/k3-nano 'What is KDA?'");
-  verb->callback([options, exit_code] { *exit_code = run(*options); });
+  set_action(verb, exit_code, [options] { return run(*options); });
 }
 
 }  // namespace trine::cli

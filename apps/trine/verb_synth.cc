@@ -1,11 +1,13 @@
 // trine synth: a random checkpoint of any shape, to size a machine before a download.
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <limits>
 #include <memory>
 
 #include "common.h"
 #include "json_text.h"
 #include "model_options.h"
+#include "number_options.h"
 #include "progress.h"
 #include "trine/toolkit.h"
 #include "verbs.h"
@@ -21,6 +23,7 @@ struct SynthVerb {
   uint64_t seed = 1;
   int64_t shard_bytes = SynthOptions{}.shard_bytes;
   bool quiet = false;
+  bool json = false;
 };
 
 int synth_verb(const SynthVerb& verb) {
@@ -43,7 +46,9 @@ int synth_verb(const SynthVerb& verb) {
   const Status status = synth(options);
   progress.clear();
   if (!status.ok()) return fail(status, verb.preset.empty() ? Blame::kInput : Blame::kOptions);
-  if (!verb.quiet) std::cerr << verb.out << ": written; 'trine inspect " << verb.out << "'\n";
+  if (verb.json) print_line(JsonObject().text("out", verb.out).str());
+  if (!verb.quiet && !verb.json)
+    std::cerr << verb.out << ": written; 'trine inspect " << verb.out << "'\n";
   return kDone;
 }
 
@@ -58,20 +63,18 @@ void add_synth(CLI::App* app, int* exit_code) {
       ->type_name("MODEL");
   verb->add_option("--shape", options->shape_file, "JSON: {\"preset\": ..., config overrides}")
       ->type_name("FILE");
-  verb->add_option("--preset", options->preset, "A known shape: tiny, mini, k3, ...")
+  verb->add_option("--preset", options->preset,
+                   "A known shape: tiny, tiny-linear, bench4g, mini, k3 or kimi-linear")
       ->type_name("NAME");
-  verb->add_option("--seed", options->seed, "Same shape and seed, same bytes")
-      ->check(unprinted(CLI::NonNegativeNumber))
-      ->capture_default_str()
-      ->type_name("N");
-  verb->add_option("--shard-bytes", options->shard_bytes, "Largest file, e.g. 512M")
-      ->transform(unprinted(CLI::AsSizeValue(false)))
-      ->check(unprinted(CLI::PositiveNumber))
-      ->default_str("4G")
-      ->type_name("N");
+  add_integer(verb, "--seed", &options->seed, "Same shape and seed, same bytes",
+              {.max = std::numeric_limits<uint64_t>::max()});
+  add_integer(verb, "--shard-bytes", &options->shard_bytes, "Largest file, e.g. 512M",
+              {.min = 1, .units = "KMGT"})
+      ->default_str("4G");
   verb->add_flag("-q,--quiet", options->quiet, "Nothing on stderr but errors");
+  verb->add_flag("--json", options->json, "{\"out\"} on stdout: the folder written");
   verb->footer("Example:\n  trine synth --like models/k3-nano random-nano --seed 7");
-  verb->callback([options, exit_code] { *exit_code = synth_verb(*options); });
+  set_action(verb, exit_code, [options] { return synth_verb(*options); });
 }
 
 }  // namespace trine::cli

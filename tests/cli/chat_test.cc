@@ -108,6 +108,45 @@ TEST(Chat, ToolResultsGoBackToTheModel) {
   EXPECT_EQ(member(messages[4], "role").as_string(), "assistant");
 }
 
+TEST(Chat, WhatCannotBeRenderedIsNotLoaded) {
+  const TempDir folder;
+  const std::vector<std::pair<std::string, std::string>> bad{
+      {R"([{"role": "wizard", "content": "x"}])", "messages[0].role"},
+      {R"([{"role": "user", "content": [{"type": "image"}]}])", "messages[0].content[0]"},
+      {R"({"messages": [], "tools": [{"type": "function"}]})", "tools[0].function"}};
+  for (const auto& [content, place] : bad) {
+    const std::string file = folder.write("bad.json", content);
+    const ProcessResult result = chat("/system Answer briefly.\n/load " + file + "\n/system\nHi\n");
+    EXPECT_EQ(result.exit_code, 1) << content;
+    EXPECT_NE(result.err.find(place), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find(file), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("\nAnswer briefly.\n"), std::string::npos) << "the old one stays";
+    EXPECT_NE(result.out, "") << "and can be continued";
+    const ProcessResult at_start = chat("Hi\n", {"--load", file});
+    EXPECT_EQ(at_start.exit_code, 1) << at_start.err;
+    EXPECT_EQ(at_start.out, "");
+  }
+  const std::string tools = folder.write("tools.json", R"([{"name": "f"}])");
+  const ProcessResult result = chat("/tools " + tools + "\n/tools\n");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("no tools"), std::string::npos) << result.err;
+}
+
+TEST(Chat, StatisticsStartAnewAfterAReset) {
+  const ProcessResult result = chat("What is KDA?\n/reset\n/stats\n");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("0 messages | context 0 of"), std::string::npos) << result.err;
+}
+
+TEST(Chat, LinesMayEndAsWindowsEndsThem) {
+  const ProcessResult plain = chat("What is\\\nKDA?\n/system Answer briefly.\n/system\n");
+  const ProcessResult windows = chat("What is\\\r\nKDA?\r\n/system Answer briefly.\r\n/system\r\n");
+  EXPECT_EQ(windows.exit_code, 0) << windows.err;
+  EXPECT_EQ(windows.out, plain.out);
+  EXPECT_EQ(windows.err.find('\r'), std::string::npos);
+  EXPECT_EQ(chat("/exit\r\n").exit_code, 0);
+}
+
 TEST(Chat, OnATerminalLinesAreEditedAndReasoningIsDimmed) {
   const TempDir state;
   const std::vector<Typed> script{{"> ", "What is KDX\bA?\r"},

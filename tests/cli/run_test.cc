@@ -1,4 +1,6 @@
 // trine run on k3-nano: what goes where, and how it ends.
+#include <filesystem>
+
 #include "support/temp_dir.h"
 #include "trine_run.h"
 
@@ -170,6 +172,39 @@ TEST(Run, RefusesAPromptLongerThanTheContext) {
     EXPECT_EQ(refused.exit_code, 1) << refused.err;
     EXPECT_NE(refused.err.find("--context"), std::string::npos) << refused.err;
   }
+}
+
+TEST(Run, RefusesImagesThatItCannotSee) {
+  const TempDir folder;
+  const std::string file = folder.write(
+      "m.json", R"([{"role": "user", "content": [{"type": "text", "text": "What is this?"},
+                {"type": "image_url", "image_url": {"url": "data:,"}}]}])");
+  const ProcessResult result = trine({"run", nano(), "--messages", file});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_NE(result.err.find("messages[0].content[1]"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("vision"), std::string::npos) << result.err;
+}
+
+TEST(Run, SaysWhichTokenizerFileIsMissing) {
+  const TempDir folder;
+  const ProcessResult empty = trine({"run", folder.path(), "Hi"});
+  EXPECT_EQ(empty.exit_code, 3);
+  EXPECT_NE(empty.err.find("no config.json"), std::string::npos) << empty.err;
+  for (const char* name : {"config.json", "tokenizer_config.json"}) {
+    std::filesystem::copy_file(nano() + "/" + name, folder / name);
+  }
+  for (const char* verb : {"run", "chat"}) {
+    const ProcessResult result = trine_stdin({verb, folder.path()}, "Hi");
+    EXPECT_EQ(result.exit_code, 3);
+    EXPECT_NE(result.err.find("/tiktoken.model"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("download"), std::string::npos) << result.err;
+  }
+}
+
+TEST(Run, AModelWithoutTheChatFormatIsPointedAtRaw) {
+  const ProcessResult result = trine({"run", golden("linear_base/model"), "Hi"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("--raw"), std::string::npos) << result.err;
 }
 
 TEST(Run, CtrlCEndsTheAnswerCleanly) {

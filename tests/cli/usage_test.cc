@@ -3,6 +3,8 @@
 #include "trine_run.h"
 
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 
 namespace trine::testing {
 namespace {
@@ -80,6 +82,128 @@ TEST(Usage, AWrongCommandLineIsExitCode2WithAHint) {
     EXPECT_EQ(result.out, "") << line;
     EXPECT_NE(result.err, "") << line;
   }
+}
+
+TEST(Usage, WithJsonEveryFailureIsOneJsonValueToo) {
+  const TempDir folder;
+  const std::vector<std::pair<std::vector<std::string>, int>> failing{
+      {{"fly"}, 2},
+      {{}, 2},
+      {{"run"}, 2},
+      {{"chat", nano(), "--load", "x"}, 2},
+      {{"run", nano(), "Hi", "--raw", "--system", "x"}, 2},
+      {{"run", nano(), "Hi", "--top-p", "2"}, 2},
+      {{"run", nano(), "Hi", "--context", "1023M"}, 2},
+      {{"run", nano(), ""}, 1},
+      {{"inspect", "/no/such/folder"}, 3},
+      {{"bench", "/no/such/folder"}, 3},
+      {{"bench", nano(), "--prefill", "2000000", "--depth", "2000000", "--tokens", "2000000",
+        "--batch", "1"},
+       2},
+      {{"synth"}, 2},
+      {{"synth", folder / "x", "--preset", "enormous"}, 2},
+      {{"tokenize", "/no/such/folder", "x"}, 3},
+      {{"tokenize", golden("tok"), "x", "--stdin"}, 2},
+      {{"detokenize", golden("tok"), "x"}, 2},
+      {{"detokenize", golden("tok"), "99999999"}, 1},
+      {{"render", golden("tok"), folder / "absent"}, 3},
+      {{"render", golden("tok"), "--text", nano() + "/config.json"}, 2},
+      {{"parse", golden("tok"), nano() + "/config.json"}, 1},
+      {{"logits", nano(), "--ids", "1", "--out", "/nowhere/at/all/x"}, 3},
+      {{"logits", nano(), "--ids", "999999", "--out", folder / "x"}, 1},
+      {{"verify", nano(), "--against", folder / "absent"}, 3},
+      {{"generate", nano(), "--ids", "1", "--int8", "--precision", "exact"}, 2},
+      {{"generate", nano()}, 2}};
+  for (const auto& [arguments, exit_code] : failing) {
+    std::vector<std::string> with_json = arguments;
+    with_json.emplace_back("--json");
+    const ProcessResult result = trine_stdin(with_json, "");
+    std::string line;
+    for (const std::string& argument : with_json) line += " " + argument;
+    EXPECT_EQ(result.exit_code, exit_code) << line << "\n" << result.err;
+    EXPECT_NE(result.err, "") << line;
+    const json::Value error = member(must_parse(result.out), "error");
+    EXPECT_EQ(member(error, "exit_code").number_text(), std::to_string(exit_code)) << line;
+    EXPECT_EQ(member(error, "code").as_string().find(' '), std::string::npos) << line;
+    EXPECT_NE(result.err.find(member(error, "message").as_string()), std::string::npos) << line;
+    if (exit_code == 2) continue;  // there --json itself may be what is wrong
+    const ProcessResult plain = trine_stdin(arguments, "");
+    EXPECT_EQ(plain.out, "") << line;
+    EXPECT_NE(plain.err, "") << line;
+  }
+}
+
+TEST(Usage, NumbersThatAreNoneAreRefusedInAFewWords) {
+  const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> verbs{
+      {{"run", nano(), "Hi"},
+       {"--max-tokens", "--temperature", "--top-p", "--top-k", "--min-p", "--seed", "--threads",
+        "--prefill-chunk", "--context", "--precision", "--isa", "--think"}},
+      {{"chat", nano()}, {"--temperature", "--context", "--isa"}},
+      {{"bench", nano()},
+       {"--prefill", "--depth", "--batch", "--tokens", "--repeats", "--threads", "--isa"}},
+      {{"synth", "/nowhere/x", "--preset", "tiny"}, {"--seed", "--shard-bytes"}},
+      {{"inspect", nano()}, {"--isa"}},
+      {{"verify", nano(), "--against", "x"}, {"--tolerance", "--ids", "--context"}},
+      {{"logits", nano(), "--out", "/nowhere/x"}, {"--ids"}},
+      {{"generate", nano(), "--ids", "1"}, {"--max-tokens", "--context"}}};
+  const std::string digits(60, '9');
+  for (const auto& [verb, options] : verbs) {
+    for (const std::string& option : options) {
+      for (const std::string& value :
+           {std::string("nan"), std::string("inf"), std::string("-1"), std::string("1e400"), digits,
+            std::string("1x"), std::string("1 "), std::string()}) {
+        if (option == "--ids" && value == "1 ") continue;  // blanks part ids
+        std::vector<std::string> arguments = verb;
+        arguments.insert(arguments.end(), {option, value});
+        const ProcessResult result = trine_stdin(arguments, "");
+        const std::string line = verb[0] + " " + option + " '" + value + "': " + result.err;
+        EXPECT_EQ(result.exit_code, 2) << line;
+        EXPECT_EQ(result.out, "") << line;
+        EXPECT_NE(result.err.find(option + ": "), std::string::npos) << line;
+        EXPECT_NE(result.err.find("expected"), std::string::npos) << line;
+        EXPECT_LT(result.err.size(), 260u) << line;
+      }
+    }
+  }
+  EXPECT_EQ(trine({"run", nano(), "Hi", "--stop", ""}).exit_code, 2);
+}
+
+TEST(Usage, AnUnknownLevelInTheEnvironmentNamesTheVariable) {
+  ProcessOptions options;
+  options.variables = {{"TRINE_ISA", "avx1024"}};
+  for (const char* verb : {"run", "chat", "bench", "inspect", "generate", "logits"}) {
+    const ProcessResult result = trine(with_required(verb, nano()), options);
+    EXPECT_EQ(result.exit_code, 2) << verb << result.err;
+    EXPECT_NE(result.err.find("TRINE_ISA"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("avx1024"), std::string::npos) << result.err;
+  }
+}
+
+TEST(Usage, EveryPresetIsInTheManPageTheCompletionAndTheHelp) {
+  const TempDir folder;
+  const std::string message = trine({"synth", folder / "x", "--preset", "?"}).err;
+  const size_t begin = message.find("there are: ");
+  ASSERT_NE(begin, std::string::npos) << message;
+  std::istringstream names(message.substr(begin + 11));
+  const auto read = [](const std::string& name) {
+    std::ifstream file(std::string(TRINE_SOURCE_DIR) + "/" + name);
+    std::ostringstream text;
+    text << file.rdbuf();
+    std::string plain;
+    for (const char c : text.str()) plain += c == '\\' ? std::string() : std::string(1, c);
+    return plain;
+  };
+  const std::string man = read("man/trine.1");
+  const std::string completion = read("completions/trine.bash");
+  const std::string help = trine({"synth", "--help"}).out;
+  int count = 0;
+  for (std::string name; names >> name; ++count) {
+    if (name.ends_with(',')) name.pop_back();
+    EXPECT_NE(man.find(name), std::string::npos) << name;
+    EXPECT_NE(completion.find(name), std::string::npos) << name;
+    EXPECT_NE(help.find(name), std::string::npos) << name;
+  }
+  EXPECT_GE(count, 6);
 }
 
 TEST(Usage, AnAbsentFolderIsExitCode3) {
