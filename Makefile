@@ -6,7 +6,7 @@ MODEL ?= models/k3-nano
 LAUNCHER := $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(LAUNCHER)
 
-.PHONY: all demo test deps clean install
+.PHONY: all demo test deps clean install help
 all: deps
 	@echo "== configuring $(BUILD)"
 	@$(CONFIGURE) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -34,3 +34,12 @@ install: all
 
 clean:
 	rm -rf $(BUILD) $(BUILD).log
+
+help:
+	@echo "make           build trine ($(BUILD)/trine)"
+	@echo "make demo      build it, and show what it does on $(MODEL)"
+	@echo "make test      build everything and run the tests"
+	@echo "make deps      install what is missing from Debian"
+	@echo "make install   install trine (prefix: cmake -DCMAKE_INSTALL_PREFIX=...)"
+	@echo "make clean     remove the build"
+	@echo "BUILD=folder, JOBS=n and MODEL=folder may be set."
