@@ -12,8 +12,9 @@ namespace trine::testing {
 
 class TempDir {
  public:
-  TempDir() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "trine-test-XXXXXX").string();
+  TempDir() : TempDir(std::filesystem::temp_directory_path()) {}
+  explicit TempDir(const std::filesystem::path& parent) {
+    std::string pattern = (parent / "trine-test-XXXXXX").string();
     const char* made = ::mkdtemp(pattern.data());
     EXPECT_NE(made, nullptr) << "cannot make a folder like " << pattern;
     path_ = pattern;
