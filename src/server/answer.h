@@ -98,7 +98,7 @@ class Answer {
   /// After the record was changed. `fresh`: the event began the choice's last block.
   virtual void on_event(size_t choice, const OutputEvent& event, bool fresh, std::string* out) = 0;
   /// Pieces of tokens that are in the record already.
-  virtual void pieces(size_t /*choice*/, std::vector<TokenPiece> /*pieces*/) {}
+  virtual void pieces(size_t /*choice*/, std::vector<TokenPiece>&& /*pieces*/) {}
   virtual void on_end(size_t choice, std::string* out) = 0;
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }

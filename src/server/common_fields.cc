@@ -243,14 +243,15 @@ MaybeProblem read_format(const Value& body, const std::string& path, const Value
   const std::string type = string_of(format, "type");
   const Value* holder = nested ? given(format, "json_schema") : &format;
   const Value* schema = holder == nullptr ? nullptr : given(*holder, "schema");
-  if (type == "json_schema" && schema == nullptr)
-    return invalid(path + (nested ? ".json_schema" : ".schema"), "is missing");
   if (type == "text") return std::nullopt;
+  if (type == "json_schema" && schema == nullptr)
+    return invalid(path + (nested ? ".json_schema.schema" : ".schema"), "is missing");
   if (out->shape.kind != Shape::Kind::kFree && given(body, "grammar") != nullptr)
     return invalid("grammar", "cannot be kept together with " + path);
-  out->shape.kind = type == "json_object" ? Shape::Kind::kJsonObject : Shape::Kind::kJsonSchema;
   set_option(out, "response_format", type);
-  if (type == "json_object") return std::nullopt;
+  out->shape.kind = Shape::Kind::kJsonObject;
+  if (schema == nullptr || type == "json_object") return std::nullopt;
+  out->shape.kind = Shape::Kind::kJsonSchema;
   out->shape.schema = *schema;
   set_option(out, "response_schema", *schema);
   return std::nullopt;
@@ -271,7 +272,7 @@ MaybeProblem set_tool_choice(ToolUse use, const std::string& path, GenerationReq
   const bool has_tools = tools != nullptr && !tools->as_array().empty();
   if (use.choice == ToolUse::Choice::kRequired && !has_tools)
     return invalid(path, "asks for a call, but there are no tools");
-  if (!use.name.empty()) {
+  if (!use.name.empty() && tools != nullptr) {
     const auto is_named = [&](const Value& tool) {
       return string_of(*tool.find("function"), "name") == use.name;
     };

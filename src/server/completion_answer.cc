@@ -44,7 +44,7 @@ class CompletionAnswer : public Answer {
     return out;
   }
 
-  void pieces(size_t index, std::vector<TokenPiece> pieces) override {
+  void pieces(size_t index, std::vector<TokenPiece>&& pieces) override {
     Part& part = parts_[index];
     for (TokenPiece& piece : pieces) {
       piece.offset += prompt_characters(index);

@@ -302,9 +302,9 @@ MaybeProblem read_include(const Value& body, GenerationRequest* out) {
 
 // What the response object says again, as it was meant.
 Value repeated(const Value& body, const GenerationRequest& request) {
-  const auto as_given = [&](const char* key, Value otherwise) {
+  const auto as_given = [&](const char* key, const Value& otherwise) {
     const Value* value = given(body, key);
-    return value == nullptr ? std::move(otherwise) : *value;
+    return value == nullptr ? otherwise : *value;
   };
   Value free;
   free.set("type", "text");
@@ -334,7 +334,7 @@ Value repeated(const Value& body, const GenerationRequest& request) {
   out.set("top_p", static_cast<double>(sampling.top_p));
   if (given(body, "temperature") != nullptr) out.set("temperature", *body.find("temperature"));
   if (given(body, "top_p") != nullptr) out.set("top_p", *body.find("top_p"));
-  out.set("text", as_given("text", std::move(text)));
+  out.set("text", as_given("text", text));
   out.set("tool_choice", as_given("tool_choice", "auto"));
   out.set("tools", as_given("tools", Value::array()));
   out.set("top_logprobs", std::max(0, request.request.top_logprobs));

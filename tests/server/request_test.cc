@@ -436,7 +436,7 @@ TEST(RequestFormats, GiveShapeAndPrompt) {
   EXPECT_EQ(blamed(chat, with(chat, R"("response_format":{"type":"xml"})")),
             "response_format.type");
   EXPECT_EQ(blamed(chat, with(chat, R"("response_format":{"type":"json_schema"})")),
-            "response_format.json_schema");
+            "response_format.json_schema.schema");
   EXPECT_EQ(
       blamed(chat,
              with(chat, R"("response_format":{"type":"json_schema","json_schema":{"name":"x"}})")),
