@@ -15,4 +15,11 @@ if(TRINE_BENCH)
   target_include_directories(bench_ops PRIVATE
     ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(bench_ops PRIVATE ${TRINE_ROOM_LIBRARIES})
+
+  # bench_grammar: compile and mask times of structured output.
+  add_executable(bench_grammar bench/grammar/main.cc
+    $<TARGET_OBJECTS:room_grammar> $<TARGET_OBJECTS:room_base>)
+  target_include_directories(bench_grammar PRIVATE
+    ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(bench_grammar PRIVATE ${TRINE_ROOM_LIBRARIES})
 endif()

@@ -56,6 +56,15 @@ int32_t Automaton::compute_next(int32_t state, int byte_class) {
   return to;
 }
 
+bool Automaton::find_loop(int32_t state) {
+  bool loops = true;
+  for (int byte = 0; byte < 0x7F && loops; ++byte)
+    if (is_plain(static_cast<uint8_t>(byte)))
+      loops = next_byte(state, static_cast<uint8_t>(byte)) == state;
+  states_[static_cast<size_t>(state)].loop = loops ? Loop::kYes : Loop::kNo;
+  return loops;
+}
+
 void Automaton::begin_closure() {
   tasks_.clear();
   found_.clear();

@@ -1,74 +1,22 @@
 // A Program made deterministic while it is used: sets of stacks as shared nodes, one state per set.
 //
-// A node is a set of stacks: a sorted list of frames, each with the set of what may lie below it.
-// Equal sets are the same node. A state is a node whose top frames are states with byte edges (or
-// the end); its row of next states is filled as bytes are met.
+// A state is a set of stacks (stack_sets.h) whose top frames are states with byte edges, or the
+// end; its row of next states is filled as bytes are met.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "grammar/program.h"
+#include "grammar/stack_sets.h"
 
 namespace trine::grammar {
 
-/// state << 32 | count: a place in a rule. The end of the text lies below every stack.
-using Place = uint64_t;
-constexpr Place kEndPlace = UINT64_MAX;
-
-struct Frame {
-  Place place;
-  int32_t rest;  ///< node
-  bool operator==(const Frame&) const = default;
-};
-
-class StackSets {
- public:
-  static constexpr int32_t kNone = 0;  ///< no stack
-  static constexpr int32_t kEnd = 1;   ///< the empty stack alone
-
-  StackSets();
-  /// The node with one frame.
-  int32_t single(Place place, int32_t rest) { return intern({{place, rest}}); }
-  /// Sorts the frames, joins those of one place.
-  int32_t make(std::vector<Frame> frames);
-  int32_t join(int32_t a, int32_t b);
-  /// The same set of `other`'s stacks, here.
-  int32_t import_from(const StackSets& other, int32_t node);
-
-  struct Frames {
-    const Frame* first;
-    const Frame* last;
-    const Frame* begin() const { return first; }
-    const Frame* end() const { return last; }
-  };
-  /// Valid until the next node is made.
-  Frames frames(int32_t node) const {
-    const Node& n = nodes_[static_cast<size_t>(node)];
-    return {frames_.data() + n.first, frames_.data() + n.first + n.count};
-  }
-  int depth_min(int32_t node) const { return nodes_[static_cast<size_t>(node)].depth_min; }
-  int depth_max(int32_t node) const { return nodes_[static_cast<size_t>(node)].depth_max; }
-  int64_t memory_bytes() const;
-
- private:
-  struct Node {
-    uint32_t first;
-    uint32_t count;
-    uint32_t hash;
-    uint16_t depth_min, depth_max;
-  };
-
-  int32_t intern(const std::vector<Frame>& frames);
-  void grow_slots();
-
-  std::vector<Node> nodes_;
-  std::vector<Frame> frames_;
-  std::vector<int32_t> slots_;  // open addressing, at most half full; kNone = free
-  std::unordered_map<uint64_t, int32_t> joined_;
-};
+/// ASCII that stands for itself inside JSON strings.
+constexpr bool is_plain(uint8_t byte) {
+  return byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\';
+}
 
 class Automaton {
  public:
@@ -88,6 +36,12 @@ class Automaton {
   /// Deepest stack (with what it still needs) that any step out of this state has asked for.
   int reach(int32_t state) const { return states_[static_cast<size_t>(state)].reach; }
 
+  /// Every plain byte leads back here (the inside of a string).
+  bool loops_on_plain(int32_t state) {
+    const Loop known = states_[static_cast<size_t>(state)].loop;
+    return known == Loop::kUnknown ? find_loop(state) : known == Loop::kYes;
+  }
+
   int32_t state_of(int32_t node);
   /// The state after the top rule has ended over the stacks of `rest`.
   int32_t after_return(int32_t rest);
@@ -102,10 +56,12 @@ class Automaton {
   const Program& program() const { return program_; }
 
  private:
+  enum class Loop : uint8_t { kUnknown, kNo, kYes };
   struct State {
     int32_t node;
     int32_t reach;
     bool can_end;
+    Loop loop = Loop::kUnknown;
   };
   struct Task {
     Place place;
@@ -121,6 +77,7 @@ class Automaton {
     return static_cast<size_t>(state) * static_cast<size_t>(program_.class_count);
   }
   int32_t compute_next(int32_t state, int byte_class);
+  bool find_loop(int32_t state);
   void begin_closure();
   void visit(Place place, int32_t rest, bool may_return);
   void expand(Task task);

@@ -81,7 +81,8 @@ class TokenTable {
     uint32_t first = 0;  ///< first of its ids in ids_
     uint16_t depth = 0;  ///< bytes from the root
     uint8_t byte = 0;
-    uint8_t leads = 0;  ///< 1 when it has children
+    bool leads : 1 = false;  ///< it has children
+    bool plain : 1 = true;   ///< below it are only bytes that mean nothing inside strings
   };
   int64_t size_ = 0;
   int64_t longest_ = 0;
@@ -108,6 +109,9 @@ class Grammar {
   explicit Grammar(Program program);  ///< of a compiled program (grammar/program.h)
   ~Grammar();
   int64_t state_count() const;
+  /// Walks now, on this thread, what would make the first masks of an answer slow (strings); a few
+  /// milliseconds for a large vocabulary. Masks are the same without it.
+  void prepare(const std::shared_ptr<const TokenTable>& table) const;
 
  private:
   friend class Matcher;
@@ -123,8 +127,8 @@ class Matcher {
  public:
   Matcher(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTable> table);
 
-  /// Sets the bits of the allowed tokens and clears all others (mask_words() words or more). kBusy
-  /// never; kUnsupported when the grammar is too ambiguous here to be followed within its limits.
+  /// Sets the bits of the allowed tokens, clears all others (mask_words() words or more).
+  /// kUnsupported when the grammar is too ambiguous here to be followed within its limits.
   Status fill_mask(std::span<uint64_t> bits);
   /// Follows a token; kInvalidArgument, and no change, when it is not allowed.
   Status accept(int32_t token);

@@ -146,13 +146,17 @@ void JsonText::add_string(int32_t from, int32_t to, int64_t min, int64_t max, bo
     }
     return b_.call(from, rule, to);
   }
-  const int32_t rule = b_.add_rule("string");
-  b_.call(from, rule, to);
-  int32_t at = b_.start(rule);
-  if (!bare) at = b_.literal(at, "\"");
-  at = b_.repeat(at, char_rule(bare), min, max);
-  if (!bare) at = b_.literal(at, "\"");
-  b_.epsilon(at, b_.final(rule));
+  const auto [known, is_new] = counted_.emplace(std::tuple(min, max, bare), 0);
+  if (is_new) {
+    const int32_t rule = b_.add_rule("string");
+    known->second = rule;
+    int32_t at = b_.start(rule);
+    if (!bare) at = b_.literal(at, "\"");
+    at = b_.repeat(at, char_rule(bare), min, max);
+    if (!bare) at = b_.literal(at, "\"");
+    b_.epsilon(at, b_.final(rule));
+  }
+  b_.call(from, known->second, to);
 }
 
 void JsonText::add_string(int32_t from, int32_t to, const CharDfa& dfa, bool bare) {

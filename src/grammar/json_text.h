@@ -5,8 +5,10 @@
 // shortest escape. So a condition on the value is a condition on the text.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/json.h"
@@ -43,8 +45,9 @@ class JsonText {
   ProgramBuilder& b_;
   const JsonOptions options_;
   int32_t white_space_ = -1;
-  int32_t chars_[2] = {-1, -1};    // rules: quoted, bare
-  int32_t strings_[2] = {-1, -1};  // of any length
+  int32_t chars_[2] = {-1, -1};                                    // rules: quoted, bare
+  int32_t strings_[2] = {-1, -1};                                  // of any length
+  std::map<std::tuple<int64_t, int64_t, bool>, int32_t> counted_;  // by min, max, bare
 };
 
 /// The characters as JSON text without quotes, as conditions write them.

@@ -12,6 +12,7 @@ constexpr int64_t kAutomatonBytesMax = int64_t{128} << 20;  ///< then a new one 
 constexpr int64_t kWalkBytesMax = int64_t{512} << 20;       ///< within one call; then it fails
 constexpr int64_t kLocalsBytesMax = int64_t{64} << 20;
 constexpr size_t kChainsMax = 64;
+constexpr int kPreparedMax = 32;  ///< walks of prepare()
 
 int32_t state_in(Place place) { return static_cast<int32_t>(place >> 32); }
 
@@ -128,12 +129,18 @@ int MaskCache::walk(Automaton* automaton, int32_t state, uint32_t from, std::spa
       continue;
     }
     states[depth] = to;
+    reach = std::max(reach, automaton->reach(before));
+    if (node.leads && node.plain && !automaton->can_end(to) && automaton->loops_on_plain(to)) {
+      reach = std::max(reach, automaton->reach(to));
+      for (uint32_t k = node.first; k < nodes[node.end].first; ++k) set_bit(bits, ids[k]);
+      i = node.end;
+      continue;
+    }
     for (uint32_t k = node.first; k < nodes[i + 1].first; ++k) set_bit(bits, ids[k]);
-    if (node.leads != 0) {
+    if (node.leads) {
       reach = std::max(reach, automaton->reach(to));
       if (exits != nullptr && automaton->can_end(to)) exits->push_back(i);
     }
-    reach = std::max(reach, automaton->reach(before));
     if ((i & 1023) == 0 && automaton->memory_bytes() > kWalkBytesMax) break;  // fill() refuses
     ++i;
   }
@@ -179,6 +186,34 @@ bool MaskCache::add_chains(Automaton* automaton, int32_t node, Chain chain,
     if (chains->size() > kChainsMax) return false;
   }
   return true;
+}
+
+// Places that lead back to themselves, and bodies that are counted, far from both bounds.
+void MaskCache::prepare() {
+  const std::lock_guard lock(mutex_);
+  int walks = 0;
+  for (size_t s = 0; s + 1 < program_.states.size() && walks < kPreparedMax; ++s) {
+    const Program::State* state = &program_.states[s];
+    bool loops = false;
+    for (int32_t e = state->bytes; e < state[1].bytes; ++e) {
+      const ByteEdge& edge = program_.bytes[static_cast<size_t>(e)];
+      loops = loops || edge.to == static_cast<int32_t>(s);
+    }
+    const bool is_short = program_.rules[static_cast<size_t>(state->rule)].is_short;
+    if (loops && !is_short && ++walks > 0)
+      local(automaton_.get(), {{static_cast<Place>(s) << 32}, StackSets::kNone});
+    if (state->repeat < 0) continue;
+    const Repeat& repeat = program_.repeats[static_cast<size_t>(state->repeat)];
+    if (repeat.max <= 1) continue;
+    const Program::Rule& body = program_.rules[static_cast<size_t>(repeat.body)];
+    const auto begin = static_cast<size_t>(body.start);
+    if (!body.is_short || program_.states[begin].bytes == program_.states[begin + 1].bytes)
+      continue;
+    const Place counted = static_cast<Place>(s) << 32 | static_cast<Place>(repeat.min);
+    ++walks;
+    local(automaton_.get(),
+          {{static_cast<Place>(begin) << 32, clamped(counted)}, StackSets::kNone});
+  }
 }
 
 const MaskCache::Local& MaskCache::local(Automaton* automaton, const Chain& chain) {

@@ -31,6 +31,8 @@ class MaskCache {
   MaskCache(const Program& program, std::shared_ptr<const TokenTable> table);
 
   Position start();
+  /// Makes the cached walks of places that many tokens stay in.
+  void prepare();
   Status fill(Position* position, std::span<uint64_t> bits);
   /// kInvalidArgument, and no change, when the bytes cannot follow.
   Status advance(Position* position, std::string_view bytes);

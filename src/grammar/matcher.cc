@@ -37,6 +37,10 @@ std::shared_ptr<MaskCache> Grammar::cache_for(
   return impl_->caches.back();
 }
 
+void Grammar::prepare(const std::shared_ptr<const TokenTable>& table) const {
+  cache_for(table)->prepare();
+}
+
 Matcher::Matcher(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTable> table)
     : grammar_(std::move(grammar)), cache_(grammar_->cache_for(table)) {
   MaskCache::Position at = cache_->start();

@@ -1,8 +1,7 @@
-// Sets of stacks: equal sets are one node, so that states can be compared by number.
+#include "grammar/stack_sets.h"
+
 #include <algorithm>
 #include <utility>
-
-#include "grammar/automaton.h"
 
 namespace trine::grammar {
 namespace {

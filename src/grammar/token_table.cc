@@ -3,6 +3,7 @@
 #include <numeric>
 #include <vector>
 
+#include "grammar/automaton.h"
 #include "grammar/grammar.h"
 
 namespace trine::grammar {
@@ -43,7 +44,9 @@ std::shared_ptr<const TokenTable> TokenTable::build(std::span<const std::string_
         std::mismatch(last.begin(), last.end(), token.begin(), token.end()).first - last.begin());
     close(common + 1);
     for (size_t depth = common; depth < token.size(); ++depth) {
-      t->nodes_[path.back()].leads = 1;
+      if (!is_plain(static_cast<uint8_t>(token[depth])))
+        for (const uint32_t above : path) t->nodes_[above].plain = false;
+      t->nodes_[path.back()].leads = true;
       path.push_back(static_cast<uint32_t>(t->nodes_.size()));
       t->nodes_.push_back({0, static_cast<uint32_t>(t->ids_.size()),
                            static_cast<uint16_t>(depth + 1), static_cast<uint8_t>(token[depth]),
@@ -54,7 +57,7 @@ std::shared_ptr<const TokenTable> TokenTable::build(std::span<const std::string_
   }
   close(0);
   t->nodes_.push_back({static_cast<uint32_t>(t->nodes_.size()) + 1,
-                       static_cast<uint32_t>(t->ids_.size()), 0, 0, 0});
+                       static_cast<uint32_t>(t->ids_.size()), 0, 0, false, true});
   return t;
 }
 
