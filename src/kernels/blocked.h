@@ -18,8 +18,10 @@
 
 #if defined(__clang__)
 #define TRINE_UNROLL _Pragma("unroll")
+#define TRINE_UNROLL_4 _Pragma("unroll 4")
 #else
 #define TRINE_UNROLL _Pragma("GCC unroll 32")
+#define TRINE_UNROLL_4 _Pragma("GCC unroll 4")
 #endif
 
 // Also for what is no template: inlined or nothing, never an out-of-line copy with this level's
@@ -54,7 +56,7 @@ constexpr unsigned kSteps = kCodesPerWord<C> / U::kKPerWord;
 constexpr int64_t kRowBytes = kPanelOutputs * 4;
 /// Words per block along k; a row of x in scratch is one block and a line, so that rows of a tile
 /// do not fall into the same sets of the first cache.
-constexpr int64_t kBlockWords = 256;
+constexpr int64_t kBlockWords = 512;
 constexpr int64_t kXBytes = kBlockWords * 4 + 64;
 /// Bytes ahead of its loads that a stream of weights is prefetched.
 constexpr int64_t kPrefetchBytes = 4096;

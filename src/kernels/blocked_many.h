@@ -10,17 +10,18 @@ namespace trine::kernels::blocked {
 /// long at least.
 template <class U, Coding C>
 void decode_block(const PackedView& w, const Groups& groups, int64_t panel, int64_t begin,
-                  int64_t end, int64_t ahead, uint8_t* out) {
-  constexpr int64_t kWords = kSteps<U, C>;
-  const uint8_t* rows = w.data + panel * (w.k_padded / kCodesPerWord<C> * kRowBytes);
+                  int64_t end, uint8_t* out) {
+  const uint8_t* row = w.data + panel * (w.k_padded / kCodesPerWord<C> * kRowBytes) +
+                       begin / kSteps<U, C> * kRowBytes;
   for (int64_t at = begin; at < end;) {
     const int64_t group = at / groups.words;
     const int64_t stop = C == Coding::kMx ? min64((group + 1) * groups.words, end) : end;
     typename U::Extra extra{};
-    if constexpr (C == Coding::kMx) extra = U::mx_scale(groups.at(panel, group));
-    for (; at < stop; at += kWords) {
-      const uint8_t* row = rows + at / kWords * kRowBytes;
-      U::prefetch_far(row + ahead);
+    if constexpr (C == Coding::kMx) {
+      extra = U::mx_scale(groups.at(panel, group));
+      U::prefetch(groups.at(panel + U::kPanels, group));
+    }
+    TRINE_UNROLL_4 for (; at < stop; at += kSteps<U, C>, row += kRowBytes) {
       typename U::Word weights[kSteps<U, C>][U::kVecs];
       U::template decode<C>(row, extra, weights);
       TRINE_UNROLL for (unsigned s = 0; s < kSteps<U, C>; ++s, out += kRowBytes)
@@ -65,21 +66,25 @@ struct Pass {
     }
   }
 
-  /// One block of k of up to U::kPanels panels.
-  void panels(int64_t panel, int64_t count, int64_t begin, int64_t end) {
+  int64_t panel_bytes() const { return a.w.k_padded / kCodesPerWord<C> * kRowBytes; }
+
+  /// Packed words from `begin` on.
+  const uint8_t* packed(int64_t panel, int64_t begin) const {
+    return a.w.data + panel * panel_bytes() + begin / kSteps<U, C> * kRowBytes;
+  }
+
+  /// One block of k of up to U::kPanels panels; `next` is read after it.
+  void panels(int64_t panel, int64_t count, int64_t begin, int64_t end, const uint8_t* next) {
     constexpr bool kInPlace = kSteps<U, C> == 1;
-    const int64_t panel_bytes = a.w.k_padded / kCodesPerWord<C> * kRowBytes;
     Tile t{};
     if constexpr (kInPlace) {
-      t.w = a.w.data + panel * panel_bytes + begin * kRowBytes;
-      t.w_bytes = panel_bytes;
-      t.ahead = count * panel_bytes;
+      t.w = packed(panel, begin);
+      t.w_bytes = panel_bytes();
     } else {
       t.w = scratch.w;
       t.w_bytes = kBlockWords * kRowBytes;
       for (int64_t p = 0; p < count; ++p)
-        decode_block<U, C>(a.w, groups, panel + p, begin, end, count * panel_bytes,
-                           scratch.w + p * t.w_bytes);
+        decode_block<U, C>(a.w, groups, panel + p, begin, end, scratch.w + p * t.w_bytes);
     }
     const int64_t group_words = groups.scaled ? groups.words : words;
     const bool whole = group_words <= kBlockWords;  // whole groups only, else a part of one
@@ -96,6 +101,8 @@ struct Pass {
     const bool apart = !whole && group_words < words;  // totals in y, so the chain rests elsewhere
     t.chain_stride = apart ? U::kPanels * kPanelOutputs : a.y_stride;
     const int64_t step = share(rows, tall() ? rows : U::kRows);
+    const int64_t tiles = (rows + step - 1) / step;
+    t.ahead = {next, panel_bytes(), (kRowBytes / kSteps<U, C> + tiles - 1) / tiles};
     for (int64_t first = 0; first < rows; first += step) {
       t.x = scratch.x + first * kXBytes;
       t.y = a.y + (row + first) * a.y_stride + panel * kPanelOutputs;
@@ -103,12 +110,19 @@ struct Pass {
                     ? scratch.chain + first * t.chain_stride + (panel - panel_begin) * kPanelOutputs
                     : t.y;
       U::run_tile(min64(step, rows - first), count, t);
-      t.ahead = 0;
+      t.ahead.at += t.words * t.ahead.step;
     }
   }
 
   /// Two wide tiles would read the weights twice, the second time without work for the memory.
   bool tall() const { return rows > U::kRows && rows <= U::kTallRows; }
+
+  /// What is read after a block that ends at `panel` and `end`: at the very end, what lies behind.
+  const uint8_t* next(int64_t panel, int64_t panel_end, int64_t begin, int64_t end) const {
+    if (panel < panel_end) return packed(panel, begin);
+    if (end < words) return packed(panel_begin, end);
+    return packed(row + rows < a.m ? panel_begin : panel_end, 0);
+  }
 
   void run(int64_t panel_end) {
     const int64_t group_words = groups.scaled ? groups.words : words;
@@ -120,9 +134,11 @@ struct Pass {
       copy_x(begin, end);
       int64_t panel = panel_begin;
       const int64_t wide_end = tall() ? panel_begin : panel_end;
-      for (; panel + U::kPanels <= wide_end; panel += U::kPanels)
-        panels(panel, U::kPanels, begin, end);
-      for (; panel < panel_end; ++panel) panels(panel, 1, begin, end);
+      while (panel < panel_end) {
+        const int64_t count = panel + U::kPanels <= wide_end ? U::kPanels : 1;
+        panels(panel, count, begin, end, next(panel + count, panel_end, begin, end));
+        panel += count;
+      }
     }
   }
 };

@@ -5,12 +5,20 @@
 
 namespace trine::kernels::blocked {
 
+/// The share of the packed weights after this block that one tile prefetches: `step` bytes per word
+/// and panel. Spread over all tiles of a block, so that memory is never asked in bursts.
+struct Ahead {
+  const uint8_t* at;
+  int64_t panel_bytes;
+  int64_t step;
+};
+
 /// One tile over `segments` groups (the last may be short), or over a part of one group.
 struct Tile {
   const uint8_t* x;  ///< scratch, kXBytes between rows
   const uint8_t* w;  ///< decoded rows
   int64_t w_bytes;   ///< between panels
-  int64_t ahead;     ///< prefetch w + ahead: the next panels' block when w is read in place, else 0
+  Ahead ahead;
   int64_t words;
   int64_t segment_words;
   bool resume;  ///< the chain goes on from `chain`
@@ -74,7 +82,7 @@ void tile(const Tile& t) {
       typename U::Word weights[P][U::kVecs];
       TRINE_UNROLL for (unsigned p = 0; p < P; ++p) {
         const uint8_t* row = t.w + p * t.w_bytes + i * kRowBytes;
-        U::prefetch_far(row + t.ahead);
+        U::prefetch_far(t.ahead.at + p * t.ahead.panel_bytes + i * t.ahead.step);
         U::load_panel(row, weights[p]);
       }
       TRINE_UNROLL for (unsigned r = 0; r < R; ++r) {

@@ -73,10 +73,9 @@ struct AmxUnit : Bf16Unit {
         TRINE_TILE_DOT_BF16(2, 5, 6);
         if constexpr (kTwoB) TRINE_TILE_DOT_BF16(3, 5, 7);
       }
-      if (t.ahead == 0) continue;
-      for (int64_t row = 0; row < kTileWords; ++row) {
-        prefetch_far(w + row * blocked::kRowBytes + t.ahead);
-        if constexpr (kTwoB) prefetch_far(w + t.w_bytes + row * blocked::kRowBytes + t.ahead);
+      for (int64_t at = i * t.ahead.step; at < (i + kTileWords) * t.ahead.step; at += 64) {
+        prefetch_far(t.ahead.at + at);
+        if constexpr (kTwoB) prefetch_far(t.ahead.at + t.ahead.panel_bytes + at);
       }
     }
   }
