@@ -14,15 +14,21 @@ namespace {
 
 constexpr int64_t kTaskBytes = int64_t{96} << 10;  // weights per task when reading them is the work
 constexpr int64_t kFewRows = 16;
+constexpr int64_t kWidePanels = 64;  // of a task of many rows: its results stay in the second cache
 constexpr int64_t kSmallOperations = 65536;  // less is not worth a barrier
 
 int64_t share_begin(int64_t count, int64_t index, int64_t shares) { return count * index / shares; }
 
-/// Panels per task. Few rows: enough bytes to hide the hand-over. Many rows: as many as the scratch
-/// of a fused task allows, since every call copies its rows of x once; their weights fit the
-/// second-level cache.
+/// The results need more than floats in their place: they are kept in scratch in between.
+bool needs_block(const MatmulJob& job) { return job.up.n > 0 || job.y.bf16 != nullptr; }
+
+/// Blocks of rows, a task each. Evenly cut, so that none is a small rest.
+int64_t row_blocks(const MatmulJob& job) { return (job.m + kMatmulRowBlock - 1) / kMatmulRowBlock; }
+
+/// Panels per task. Few rows: enough bytes to hide the hand-over. Many rows: as many as can be,
+/// since every task copies its rows of x once.
 int64_t panels_per_task(const MatmulJob& job) {
-  if (job.m > kFewRows) return kMatmulPanelsMax;
+  if (job.m > kFewRows) return needs_block(job) ? kMatmulPanelsMax : kWidePanels;
   const int64_t bytes = panel_range_bytes(job.w, 0, 1) * (job.up.n > 0 ? 2 : 1);
   return std::clamp<int64_t>(kTaskBytes / std::max<int64_t>(1, bytes) / 2 * 2, 2, kMatmulPanelsMax);
 }
@@ -51,33 +57,30 @@ void store_block(const Context& context, const MatmulJob& job, int64_t first_row
   }
 }
 
-void run_panels(const Context& context, const MatmulJob& job, int64_t begin, int64_t end,
-                const MatmulScratch& scratch) {
+/// Panels [begin, end) of block `block` of the rows.
+void run_block(const Context& context, const MatmulJob& job, int64_t block, int64_t begin,
+               int64_t end, const MatmulScratch& scratch) {
   const Matrix w = panel_range(job.w, begin, end);
   const int64_t column = begin * kPanelOutputs;
-  const bool last = column + w.n == job.w.n;
-  if (job.up.n == 0 && job.y.bf16 == nullptr) {
-    matmul(context, w, job.x, job.x_rows, job.m, job.y.f32 + column, job.y.stride, job.fp32,
-           &scratch);
+  const int64_t first = share_begin(job.m, block, row_blocks(job));
+  const int64_t rows = share_begin(job.m, block + 1, row_blocks(job)) - first;
+  const Rows x = job.x_rows == nullptr ? job.x.from(first) : job.x;
+  const int32_t* x_rows = job.x_rows == nullptr ? nullptr : job.x_rows + first;
+  if (!needs_block(job)) {
+    matmul(context, w, x, x_rows, rows, job.y.f32 + first * job.y.stride + column, job.y.stride,
+           job.fp32, &scratch);
     return;
   }
-  const Matrix up = job.up.n > 0 ? panel_range(job.up, begin, end) : Matrix{};
   const int64_t width = (end - begin) * kPanelOutputs;
-  float* gate_block = scratch.gate;
-  float* up_block = scratch.up;
-  for (int64_t first = 0; first < job.m; first += kMatmulRowBlock) {
-    const int64_t rows = std::min(kMatmulRowBlock, job.m - first);
-    const Rows x = job.x_rows == nullptr ? job.x.from(first) : job.x;
-    const int32_t* x_rows = job.x_rows == nullptr ? nullptr : job.x_rows + first;
-    matmul(context, w, x, x_rows, rows, gate_block, width, job.fp32, &scratch);
-    if (up.n > 0) {
-      matmul(context, up, x, x_rows, rows, up_block, width, job.fp32, &scratch);
-      for (int64_t r = 0; r < rows; ++r)
-        activate(context, gate_block + r * width, up_block + r * width, w.n,
-                 gate_block + r * width);
-    }
-    store_block(context, job, first, rows, column, w.n, last, gate_block, width);
+  float* gate = scratch.gate;
+  matmul(context, w, x, x_rows, rows, gate, width, job.fp32, &scratch);
+  if (job.up.n > 0) {
+    const Matrix up = panel_range(job.up, begin, end);
+    matmul(context, up, x, x_rows, rows, scratch.up, width, job.fp32, &scratch);
+    for (int64_t at = 0; at < rows * width; at += width)
+      activate(context, gate + at, scratch.up + at, w.n, gate + at);
   }
+  store_block(context, job, first, rows, column, w.n, column + w.n == job.w.n, gate, width);
 }
 
 }  // namespace
@@ -100,7 +103,8 @@ int64_t MatmulList::prepare(int workers) {
     const int64_t panels = kernels::panel_count(job.w.n);
     const int64_t share = (panels + workers - 1) / workers;
     const int64_t per_task = panels_per_task(job);
-    first_task_.push_back(first_task_.back() + (share + per_task - 1) / per_task);
+    const int64_t ranges = (share + per_task - 1) / per_task;
+    first_task_.push_back(first_task_.back() + ranges * row_blocks(job));
   }
   return first_task_.back() * workers;
 }
@@ -122,9 +126,12 @@ void MatmulList::run_task(const Context& context, int64_t task, Carver scratch) 
   const int64_t panels = kernels::panel_count(job.w.n);
   const int64_t begin = share_begin(panels, worker, workers_);
   const int64_t end = share_begin(panels, worker + 1, workers_);
-  const int64_t from = begin + (within - first_task_[index]) * per_task;
+  const int64_t task_of_job = within - first_task_[index];
+  const int64_t from = begin + task_of_job / row_blocks(job) * per_task;
   const int64_t to = std::min(from + per_task, end);
-  if (from < to) run_panels(context, job, from, to, MatmulScratch(scratch, context.int8));
+  if (from >= to) return;
+  run_block(context, job, task_of_job % row_blocks(job), from, to,
+            MatmulScratch(scratch, context.int8));
 }
 
 MatmulScratch::MatmulScratch(Carver& carver, const Int8Plan& int8) {

@@ -55,9 +55,9 @@ class MatmulList {
   int workers_ = 1;
 };
 
-/// Rows of a fused gate-and-up task that are kept between the products and the activation.
+/// Rows of a task at most, and panels of one that keeps its results in scratch.
 constexpr int64_t kMatmulRowBlock = 64;
-constexpr int64_t kMatmulPanelsMax = 16;
+constexpr int64_t kMatmulPanelsMax = 32;
 constexpr int64_t kFp4PanelsMax = 4;  ///< of MXFP4 that are int8 at a time
 
 /// Scratch of a worker: results of a fused task, and MXFP4 panels as int8.
