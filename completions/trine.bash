@@ -3,7 +3,7 @@
 
 _trine() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-  local verbs='run chat inspect bench synth tokenize detokenize render parse logits verify generate'
+  local verbs='run chat inspect selfcheck bench synth tokenize detokenize render parse logits verify generate'
   local model='--precision --int8 --threads --prefill-chunk --context --isa --allow-paging --quiet'
   local sampling='--max-tokens --temperature --top-p --top-k --min-p --seed'
   local prompt='--system --tools --think'
@@ -49,6 +49,7 @@ _trine() {
     parse) options='--stdin --json' ;;
     logits) options="$model $ids --out --layers --json" ;;
     verify) options="$model $ids --against --prefix --tolerance --json" ;;
+    selfcheck) options="$model --prompt-tokens --answer-tokens --seed --json" ;;
     generate) options="$model $ids --max-tokens --stop-at-eos --json" ;;
     *) return ;;
   esac

@@ -47,9 +47,10 @@ int run(int argc, char** argv) {
   app.footer(kFooter);
   app.get_formatter()->column_width(28);
   app.require_subcommand(1);
-  for (const auto add : {cli::add_run, cli::add_chat, cli::add_inspect, cli::add_bench,
-                         cli::add_synth, cli::add_tokenize, cli::add_detokenize, cli::add_render,
-                         cli::add_parse, cli::add_logits, cli::add_verify, cli::add_generate}) {
+  for (const auto add :
+       {cli::add_run, cli::add_chat, cli::add_serve, cli::add_inspect, cli::add_selfcheck,
+        cli::add_bench, cli::add_synth, cli::add_tokenize, cli::add_detokenize, cli::add_render,
+        cli::add_parse, cli::add_logits, cli::add_verify, cli::add_generate}) {
     add(&app, &exit_code);
   }
   cli::report_failures_as_json(wants_json(argc, argv));

@@ -19,7 +19,9 @@ void set_action(CLI::App* verb, int* exit_code, std::function<int()> action);
 
 void add_run(CLI::App* app, int* exit_code);
 void add_chat(CLI::App* app, int* exit_code);
+void add_serve(CLI::App* app, int* exit_code);
 void add_inspect(CLI::App* app, int* exit_code);
+void add_selfcheck(CLI::App* app, int* exit_code);
 void add_bench(CLI::App* app, int* exit_code);
 void add_synth(CLI::App* app, int* exit_code);
 void add_tokenize(CLI::App* app, int* exit_code);

@@ -18,7 +18,6 @@ struct SelfcheckOptions {
   int64_t answer_tokens = 12;
   std::function<void(int threads)> use_threads = {};  ///< of the executor; empty: not checked
   int threads = 1;                                    ///< what it runs with otherwise
-  std::string spill_dir = {};                         ///< for the file tier; "": not checked
   std::function<void(const std::string& name)> progress = {};
 };
 
