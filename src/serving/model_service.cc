@@ -187,7 +187,7 @@ Result<std::unique_ptr<ModelService>> ModelService::start(const std::string& fol
   impl->options.memory.staging = !impl->options.snapshot_dir.empty();
   TRINE_RETURN_IF_ERROR(impl->build(folder));
   impl->thread = std::thread([raw = impl.get()] { raw->loop(); });
-  return std::unique_ptr<ModelService>(new ModelService(std::move(impl)));
+  return std::make_unique<ModelService>(std::move(impl));
 }
 
 ModelService::ModelService(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -30,6 +30,8 @@ struct ModelServiceOptions {
 
 class ModelService : public Service {
  public:
+  struct Impl;
+  explicit ModelService(std::unique_ptr<Impl> impl);  ///< for start
   /// Loads, plans and touches all memory. Errors: those of Model::load and plan_service.
   static Result<std::unique_ptr<ModelService>> start(const std::string& folder,
                                                      ModelServiceOptions options);
@@ -55,8 +57,6 @@ class ModelService : public Service {
   const std::vector<int32_t>& end_tokens() const;
 
  private:
-  struct Impl;
-  explicit ModelService(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

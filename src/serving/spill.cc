@@ -16,7 +16,7 @@ Result<std::unique_ptr<SpillWriter>> SpillWriter::create(SnapshotStore* store, S
                                                          const SnapshotShape& shape,
                                                          int64_t context) {
   TRINE_ASSIGN_OR_RETURN(Buffer staging, Buffer::allocate(staging_bytes(shape, context)));
-  return std::unique_ptr<SpillWriter>(new SpillWriter(store, pool, shape, std::move(staging)));
+  return std::make_unique<SpillWriter>(store, pool, shape, std::move(staging));
 }
 
 SpillWriter::SpillWriter(SnapshotStore* store, StatePool* pool, SnapshotShape shape, Buffer staging)

@@ -33,6 +33,8 @@ class SpillWriter {
   /// `store` and `pool` must outlive the writer. kOutOfMemory.
   static Result<std::unique_ptr<SpillWriter>> create(SnapshotStore* store, StatePool* pool,
                                                      const SnapshotShape& shape, int64_t context);
+  SpillWriter(SnapshotStore* store, StatePool* pool, SnapshotShape shape,
+              Buffer staging);  ///< create's
   /// Ends what is being written.
   ~SpillWriter();
 
@@ -44,7 +46,6 @@ class SpillWriter {
   Outcome outcome() const;
 
  private:
-  SpillWriter(SnapshotStore* store, StatePool* pool, SnapshotShape shape, Buffer staging);
   void loop();
 
   SnapshotStore* store_;

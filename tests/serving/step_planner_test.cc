@@ -1,3 +1,4 @@
+// Who gets how many rows of a pass, and how the budget follows time.
 #include "serving/step_planner.h"
 
 #include <gtest/gtest.h>
