@@ -139,19 +139,21 @@ bool Connection::begin_request() {
 }
 
 bool Connection::read_head() {
-  const HeadScanner::State state = scanner_.scan(input_);
-  const int64_t limit = context_->options().header_bytes_max;
+  // One byte more than allowed is looked at, so that the answer does not depend on how bytes
+  // arrive.
+  const auto limit = static_cast<size_t>(context_->options().header_bytes_max);
+  const HeadScanner::State state = scanner_.scan(std::string_view(input_).substr(0, limit + 1));
   if (state == HeadScanner::State::kBad) {
     refuse({Refusal::kBadRequest, scanner_.fault()});
     return false;
   }
-  if (static_cast<int64_t>(scanner_.size()) > limit) {
-    const bool is_line = static_cast<int64_t>(scanner_.line_size()) > limit;
-    refuse({is_line ? Refusal::kTargetTooLong : Refusal::kHeadersTooLarge,
+  const bool is_complete = state == HeadScanner::State::kComplete;
+  if (is_complete ? scanner_.size() > limit : input_.size() > limit) {
+    refuse({scanner_.has_line() ? Refusal::kHeadersTooLarge : Refusal::kTargetTooLong,
             "the header is longer than " + std::to_string(limit) + " bytes"});
     return false;
   }
-  if (state == HeadScanner::State::kMore) return false;
+  if (!is_complete) return false;
 
   std::optional<Fault> fault =
       parser_->parse_head(std::string_view(input_).substr(0, scanner_.size()));

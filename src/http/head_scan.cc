@@ -21,7 +21,6 @@ HeadScanner::State HeadScanner::scan(std::string_view input) {
       if (input[position_ + 1] != '\n') return bad("a carriage return without a line feed");
       position_ += 2;
       if (at_line_start_) return State::kComplete;
-      if (!has_line_) line_size_ = position_;
       has_line_ = true;
       at_line_start_ = true;
       continue;

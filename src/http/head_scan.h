@@ -16,15 +16,14 @@ class HeadScanner {
 
   size_t size() const { return position_; }     ///< of the complete header, its empty line included
   const char* fault() const { return fault_; }  ///< why kBad
-  /// Of the request line as far as it has come: what is too long, it or the fields?
-  size_t line_size() const { return has_line_ ? line_size_ : position_; }
+  /// Whether the request line has come to its end: what is too long is then the fields.
+  bool has_line() const { return has_line_; }
 
  private:
   State bad(const char* fault);
 
   size_t position_ = 0;
   bool has_line_ = false;
-  size_t line_size_ = 0;
   bool at_line_start_ = false;
   const char* fault_ = nullptr;
 };

@@ -13,6 +13,8 @@ using BeastError = beast::http::error;
 
 // A chunk's size line or the trailer that is longer than this is no honest one.
 constexpr size_t kChunkLineBytesMax = 8 * 1024;
+// "0\r\n\r\n". Beast asserts that so much is there when it comes back to a last chunk it began.
+constexpr size_t kLastChunkBytes = 5;
 
 constexpr std::array<std::string_view, 7> kMethods = {"GET",   "HEAD",   "POST",   "PUT",
                                                       "PATCH", "DELETE", "OPTIONS"};
@@ -50,17 +52,14 @@ class RequestParser::Impl final : public beast::http::basic_parser<true> {
  public:
   Impl(const Options& options, Request* request) : options_(options), request_(*request) {
     header_limit(std::numeric_limits<uint32_t>::max());  // the caller bounds the header
-    body_limit(static_cast<uint64_t>(options.body_bytes_max));
+    // The body is bounded here: Beast counts a chunk again whenever its line comes in pieces.
+    body_limit(std::numeric_limits<uint64_t>::max());
     eager(true);
   }
 
   // What went wrong in the last put(): our own finding, or Beast's.
   Fault fault(const beast::error_code& error) const {
     if (fault_) return *fault_;
-    if (error == BeastError::body_limit) {
-      return {Refusal::kBodyTooLarge,
-              "the body is larger than " + std::to_string(options_.body_bytes_max) + " bytes"};
-    }
     const bool is_ours = error.category() == make_error_code(BeastError::bad_chunk).category();
     return {Refusal::kBadRequest,
             explain(is_ours ? static_cast<BeastError>(error.value()) : BeastError::bad_value)};
@@ -89,6 +88,14 @@ class RequestParser::Impl final : public beast::http::basic_parser<true> {
     } else if (std::find(kMethods.begin(), kMethods.end(), request_.method) == kMethods.end()) {
       refuse(Refusal::kMethod, describe(Refusal::kMethod).message, &error);
     }
+  }
+
+  // What has come and what is announced.
+  void check_body_size(uint64_t announced, beast::error_code* error) {
+    const auto limit = static_cast<uint64_t>(options_.body_bytes_max);
+    if (announced <= limit && request_.body.size() + announced <= limit) return;
+    refuse(Refusal::kBodyTooLarge, "the body is larger than " + std::to_string(limit) + " bytes",
+           error);
   }
 
   void on_response_impl(int /*code*/, beast::string_view /*reason*/, int /*version*/,
@@ -123,6 +130,8 @@ class RequestParser::Impl final : public beast::http::basic_parser<true> {
       refuse(Refusal::kBadRequest, "HTTP/1.0 has no Transfer-Encoding", &error);
     } else if (headers.count("Expect") > 0 && !same_name(headers.get("Expect"), "100-continue")) {
       refuse(Refusal::kExpectation, describe(Refusal::kExpectation).message, &error);
+    } else {
+      check_body_size(content_length().value_or(0), &error);
     }
   }
 
@@ -134,8 +143,10 @@ class RequestParser::Impl final : public beast::http::basic_parser<true> {
     return bytes.size();
   }
 
-  void on_chunk_header_impl(uint64_t /*size*/, beast::string_view /*extensions*/,
-                            beast::error_code& /*error*/) override {}
+  void on_chunk_header_impl(uint64_t size, beast::string_view /*extensions*/,
+                            beast::error_code& error) override {
+    check_body_size(size, &error);
+  }
 
   size_t on_chunk_body_impl(uint64_t /*remaining*/, beast::string_view bytes,
                             beast::error_code& /*error*/) override {
@@ -171,8 +182,9 @@ std::optional<Fault> RequestParser::parse_head(std::string_view head) {
 std::optional<Fault> RequestParser::parse_body(std::string_view input, size_t* used) {
   *used = 0;
   while (!impl_->is_done() && *used < input.size()) {
-    beast::error_code error;
     const std::string_view rest = input.substr(*used);
+    if (impl_->chunked() && rest[0] == '0' && rest.size() < kLastChunkBytes) break;
+    beast::error_code error;
     const size_t taken = impl_->put(boost::asio::const_buffer(rest.data(), rest.size()), error);
     *used += taken;
     if (error && error != BeastError::need_more) return impl_->fault(error);
