@@ -116,7 +116,7 @@ SlotId StatePool::take_slot() {
 
 void StatePool::give_slot(SlotId slot) {
   TRINE_CHECK(slot_taken(slot));
-  if (options_.poison) {
+  if (options_.poison && slot_stride_ > 0) {
     std::memset(slot_memory_.data() + slot * slot_stride_, kPoison,
                 static_cast<size_t>(slot_stride_));
   }
@@ -146,7 +146,7 @@ void StatePool::share_block(BlockId block) {
 void StatePool::drop_block(BlockId block) {
   TRINE_CHECK(references(block) > 0);
   if (--references_[static_cast<size_t>(block)] > 0) return;
-  if (options_.poison) {
+  if (options_.poison && block_stride_ > 0) {
     std::memset(block_memory_.data() + block * block_stride_, kPoison,
                 static_cast<size_t>(block_stride_));
   }
