@@ -173,8 +173,11 @@ void Automaton::enter(int32_t rule, int32_t after, Place frame, int32_t rest) {
     reach_ = kReachBeyond;
     return;
   }
-  reach_ = std::max(reach_, needs);
-  visit(place_of(start, 0), sets_.single(frame, rest), false);
+  // Of several stacks only some may be as deep as is allowed.
+  const int32_t deepest = sets_.depth_max(rest) + 1;
+  reach_ = std::max({reach_, needs, deepest <= program_.depth_max ? deepest : kReachBeyond});
+  rest = sets_.within(rest, program_.depth_max - 1);
+  if (rest != StackSets::kNone) visit(place_of(start, 0), sets_.single(frame, rest), false);
 }
 
 int32_t Automaton::state_of(int32_t node) {

@@ -89,6 +89,17 @@ int32_t StackSets::join(int32_t a, int32_t b) {
   return node;
 }
 
+int32_t StackSets::within(int32_t node, int depth) {
+  if (node == kNone || depth_max(node) <= depth) return node;
+  if (depth_min(node) > depth) return kNone;
+  const Frames all = frames(node);
+  std::vector<Frame> list(all.begin(), all.end());
+  for (Frame& f : list)
+    if (f.place != kEndPlace) f.rest = within(f.rest, depth - 1);
+  std::erase_if(list, [](const Frame& f) { return f.place != kEndPlace && f.rest == kNone; });
+  return intern(list);
+}
+
 int32_t StackSets::import_from(const StackSets& other, int32_t node) {
   std::unordered_map<int32_t, int32_t> known = {{kNone, kNone}, {kEnd, kEnd}};
   std::vector<int32_t> todo = {node};

@@ -31,6 +31,8 @@ class StackSets {
   /// Sorts the frames, joins those of one place.
   int32_t make(std::vector<Frame> frames);
   int32_t join(int32_t a, int32_t b);
+  /// The stacks of at most that many frames.
+  int32_t within(int32_t node, int depth);
   /// The same set of `other`'s stacks, here.
   int32_t import_from(const StackSets& other, int32_t node);
 

@@ -180,16 +180,33 @@ TEST(Limits, WhatUnfoldsTooFarIsRefused) {
   EXPECT_LT(gbnf_grammar(doubling + "r30 ::= \"a\"")->state_count(), 20000);
 }
 
-// Every reading of the text is kept apart: without limits this would grow without end.
+// Each a may open an e, close one or end one: as many readings as there are numbers, in one set.
+// The stacks stay within the limit however long the text is.
 TEST(Limits, AmbiguityIsFollowedTogether) {
-  const GrammarPtr g =
-      gbnf_grammar("root ::= e{1,}\ne ::= \"a\" | \"a\" e | \"(\" e e? \")\" | \"a\" e \"a\"\n");
-  Matcher m(g, byte_table());
-  Status status;
-  for (int i = 0; i < 200 && status.ok(); ++i) status = m.accept_bytes("a(a");
-  EXPECT_TRUE(status.ok() || status.code() == Code::kUnsupported ||
-              status.code() == Code::kInvalidArgument)
-      << status.message();
+  const GrammarPtr g = gbnf_grammar("root ::= e{1,}\ne ::= \"a\" | \"a\" e | \"b\" e \"a\" e?\n");
+  const TablePtr table = table_of({"a", "b", "aa", "ba", "c"});
+  Matcher m(g, table);
+  for (int i = 0; i < 3000; ++i) {
+    const Status status = m.accept_bytes(i % 3 == 0 ? "b" : "a");
+    ASSERT_TRUE(status.ok()) << i << ": " << status.message();
+  }
+  EXPECT_EQ(allowed(&m, table), (std::vector<int32_t>{0, 1, 2, 3}));
+  EXPECT_TRUE(m.can_end());
+}
+
+// At its own limit a rule that only closes what it opened can still be finished.
+TEST(Limits, DeepRecursionCanAlwaysBeFinished) {
+  const GrammarPtr g = gbnf_grammar("root ::= \"(\" root \")\" | \"[\" root \"]\" | \"x\"");
+  const TablePtr table = table_of({"(", "[", ")", "]", "x", "((((((((", "))))"});
+  Matcher m(g, table);
+  int open = 0;
+  while (m.accept(0).ok()) ASSERT_LT(++open, 1000);
+  EXPECT_GE(open, 250);
+  EXPECT_EQ(allowed(&m, table), (std::vector<int32_t>{4}));
+  ASSERT_TRUE(m.accept(4).ok());
+  while (m.accept(2).ok()) --open;
+  EXPECT_EQ(open, 0);
+  EXPECT_TRUE(m.can_end());
 }
 
 }  // namespace
