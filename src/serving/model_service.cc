@@ -92,7 +92,9 @@ Status ModelService::Impl::build(const std::string& folder) {
                            .snapshots_max = plan.snapshots},
       pool.get(),
       [this](std::span<const int32_t> tokens, const Snapshot& snapshot, SnapshotKind kind) {
-        if (spill != nullptr) spill->offer(tokens, snapshot, kind, stopping);
+        // Files hold all rows of a prefix: those in the middle of a prompt would cost too much.
+        if (spill != nullptr && kind != SnapshotKind::kSpacing)
+          spill->offer(tokens, snapshot, kind, stopping);
       });
   if (!options.snapshot_dir.empty()) TRINE_RETURN_IF_ERROR(open_store());
 
@@ -235,6 +237,7 @@ bool ModelService::Impl::listen(std::unique_lock<std::mutex>& lock) {
   cancelled.clear();
   waiting = scheduler->waiting();
   if (flush) cache->flush();
+  if (flush && store != nullptr) static_cast<void>(store->clear());
   flush = false;
   if (cancel_all) {
     lock.unlock();

@@ -105,12 +105,11 @@ void Scheduler::cancel(RequestId id) {
 
 void Scheduler::cancel_all() {
   for (auto& [id, task] : tasks_) {
-    if (task->phase == Task::Phase::kClosing) {
-      close(*task);
-    } else if (task->phase != Task::Phase::kDone) {
+    if (task->phase == Task::Phase::kWaiting || task->phase == Task::Phase::kRunning)
       finish(*task, Finish::kCancelled);
-    }
   }
+  erase_finished();
+  if (!tasks_.empty()) run_pass();  // the last tokens of answers that have ended
   erase_finished();
 }
 

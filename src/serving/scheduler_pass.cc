@@ -200,8 +200,12 @@ void Scheduler::choose(Task& task) {
   }
   std::fill(mask_.begin(), mask_.end(), ~uint64_t{0});
   const bool masked = task.sink->mask(mask_);
-  const int32_t id = task.chooser.choose(
+  int32_t id = task.chooser.choose(
       logits, masked ? std::span<const uint64_t>(mask_) : std::span<const uint64_t>(), forbidden);
+  if (id < 0 && !forbidden.empty()) {  // a grammar that is at its end knows better than min_tokens
+    id = task.chooser.choose(
+        logits, masked ? std::span<const uint64_t>(mask_) : std::span<const uint64_t>(), {});
+  }
   if (id < 0) {
     finish(task, Finish::kError,
            {Code::kInvalidArgument,

@@ -24,7 +24,7 @@ class Anthropic(unittest.TestCase):
         cls.server.__exit__()
 
     def ask(self, **more):
-        return {"model": self.model, "max_tokens": 200, "messages": QUESTION, "temperature": 0, **more}
+        return {"model": self.model, "max_tokens": 200, "messages": QUESTION, "extra_body": {"temperature": 0}, **more}
 
     def test_a_message_and_its_stream(self):
         whole = self.client.messages.create(**self.ask())
@@ -50,7 +50,7 @@ class Anthropic(unittest.TestCase):
         self.assertEqual(answer.stop_reason, "tool_use")
         uses = [block for block in answer.content if block.type == "tool_use"]
         self.assertIn("city", uses[0].input)
-        messages = QUESTION + [{"role": "assistant", "content": [b.model_dump() for b in answer.content]},
+        messages = QUESTION + [{"role": "assistant", "content": answer.content},
                                {"role": "user", "content": [
                                    {"type": "tool_result", "tool_use_id": u.id, "content": "sunny"} for u in uses]}]
         self.client.messages.create(**self.ask(messages=messages, tools=[TOOL]))
@@ -64,7 +64,7 @@ class Anthropic(unittest.TestCase):
     def test_beta_and_errors(self):
         self.client.beta.messages.create(**self.ask(max_tokens=5))
         with self.assertRaises(anthropic.BadRequestError):
-            self.client.messages.create(**self.ask(top_p=2))
+            self.client.messages.create(**self.ask(extra_body={"top_p": 2}))
         with self.assertRaises(anthropic.NotFoundError):
             self.client.messages.create(**self.ask(model="nobody"))
 

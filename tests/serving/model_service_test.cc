@@ -216,7 +216,7 @@ TEST(ModelService, SnapshotsSurviveARestartInTheFileTier) {
     EXPECT_EQ(answer->logprobs, alone(model, second).second);
     EXPECT_EQ(service->counters().snapshots_restored, 1);
   }
-  options.load.isa = "scalar";  // another model hash: nothing is taken
+  options.load.precision = Precision::kExact;  // another model hash: nothing is taken
   const auto other = start(options);
   const auto answer = submit(*other, request_of(history, 1));
   answer->wait();
