@@ -1,4 +1,4 @@
-// Many rows of x: blocks of 256 words along k, x copied into scratch, weights decoded once per
+// Many rows of x: blocks of kBlockWords along k, x copied into scratch, weights decoded once per
 // block and panel, then the unit's tiles over all rows.
 #pragma once
 
