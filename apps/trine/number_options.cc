@@ -136,7 +136,7 @@ CLI::Option* add_real_option(CLI::App* app, const std::string& name, const std::
 
 CLI::Option* add_choice(CLI::App* app, const std::string& name, const std::string& help,
                         const std::vector<std::string>& words,
-                        std::function<void(const std::string&)> set) {
+                        const std::function<void(const std::string&)>& set) {
   const auto check = [words](const std::string& text) {
     if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
     std::string list;

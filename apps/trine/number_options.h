@@ -52,6 +52,6 @@ CLI::Option* add_real(CLI::App* app, const std::string& name, T* value, const st
 /// One of the words, spelled exactly.
 CLI::Option* add_choice(CLI::App* app, const std::string& name, const std::string& help,
                         const std::vector<std::string>& words,
-                        std::function<void(const std::string&)> set);
+                        const std::function<void(const std::string&)>& set);
 
 }  // namespace trine::cli

@@ -13,7 +13,7 @@ constexpr size_t kQuoteMax = 60;
 // The value as it was written, shortened: a schema may be long.
 std::string found(const Value* value) {
   if (value == nullptr) return "nothing";
-  const std::string text = json::dump(*value);
+  std::string text = json::dump(*value);
   if (text.size() <= kQuoteMax) return text;
   switch (value->type()) {
     case json::Type::kObject: return "an object";
