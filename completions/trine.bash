@@ -3,7 +3,7 @@
 
 _trine() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-  local verbs='run chat inspect selfcheck bench synth tokenize detokenize render parse logits verify generate'
+  local verbs='run chat serve inspect selfcheck bench synth tokenize detokenize render parse logits verify generate'
   local model='--precision --int8 --threads --prefill-chunk --context --isa --allow-paging --quiet'
   local sampling='--max-tokens --temperature --top-p --top-k --min-p --seed'
   local prompt='--system --tools --think'
@@ -40,6 +40,12 @@ _trine() {
   case $verb in
     run) options="$model $sampling $prompt --messages --raw --special --stop --json" ;;
     chat) options="$model $sampling $prompt --load --no-history" ;;
+    serve) options="$model --log --log-requests --drain --config --int --host --port \
+      --tls-certificate --tls-key --cors-origin --connections-max --header-bytes-max \
+      --body-bytes-max --idle-timeout --keep-alive --concurrency --memory --snapshot-memory \
+      --snapshot-spacing --snapshot-dir --snapshot-dir-bytes --queue --step-ms --api-key-file \
+      --api-key --requests-per-key --prompt-tokens-max --n-max --request-timeout --max-tokens \
+      --model-name --temperature --top-p --vendor-strict --usage-counts-stub --api-threads" ;;
     inspect) options='--checksums --no-scan --int8 --isa --json' ;;
     bench) options="$model --prefill --depth --batch --tokens --repeats --no-busy --json" ;;
     synth) options='--like --shape --preset --seed --shard-bytes --quiet --json' ;;

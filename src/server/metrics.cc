@@ -105,13 +105,13 @@ void write_http(const http::Stats& s, std::string* out) {
 
 const std::vector<double>& short_times() {
   static const std::vector<double> bounds = {0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15,
-                                              0.2,   0.3,  0.5,  0.75, 1,    2,     5,   10};
+                                             0.2,   0.3,  0.5,  0.75, 1,    2,     5,   10};
   return bounds;
 }
 
 const std::vector<double>& long_times() {
   static const std::vector<double> bounds = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,    2.5,  5,
-                                              10,   25,    50,   100, 250,  500, 1000, 2500, 5000};
+                                             10,   25,    50,   100, 250,  500, 1000, 2500, 5000};
   return bounds;
 }
 
