@@ -8,6 +8,13 @@ _trine() {
   local sampling='--max-tokens --temperature --top-p --top-k --min-p --seed'
   local prompt='--system --tools --think'
   local ids='--ids --ids-file'
+  local serve='--host --port --tls-certificate --tls-key --cors-origin --connections-max
+    --header-bytes-max --body-bytes-max --idle-timeout --keep-alive --concurrency
+    --memory --snapshot-memory --snapshot-spacing --snapshot-dir --snapshot-dir-bytes
+    --queue --step-ms --api-key-file --api-key --requests-per-key --prompt-tokens-max
+    --n-max --request-timeout --max-tokens --model-name --temperature --top-p
+    --vendor-strict --usage-counts-stub --api-threads --log --log-requests --drain
+    --config'
   local verb=${COMP_WORDS[1]} options
   COMPREPLY=()
 
@@ -27,6 +34,10 @@ _trine() {
     --preset)
       mapfile -t COMPREPLY < <(compgen -W 'tiny tiny-linear bench4g mini k3 kimi-linear' -- "$current")
       return ;;
+    --tls-certificate | --tls-key | --api-key-file | --log | --log-requests | --config)
+      mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      return ;;
+    --snapshot-dir) mapfile -t COMPREPLY < <(compgen -d -- "$current"); return ;;
     --tools | --messages | --load | --against | --out | --ids-file | --shape)
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       return ;;
@@ -40,12 +51,13 @@ _trine() {
   case $verb in
     run) options="$model $sampling $prompt --messages --raw --special --stop --json" ;;
     chat) options="$model $sampling $prompt --load --no-history" ;;
-    serve) options="$model --log --log-requests --drain --config --int --host --port \
+    serve) options="$model --log --log-requests --drain --config --host --port \
       --tls-certificate --tls-key --cors-origin --connections-max --header-bytes-max \
       --body-bytes-max --idle-timeout --keep-alive --concurrency --memory --snapshot-memory \
       --snapshot-spacing --snapshot-dir --snapshot-dir-bytes --queue --step-ms --api-key-file \
       --api-key --requests-per-key --prompt-tokens-max --n-max --request-timeout --max-tokens \
       --model-name --temperature --top-p --vendor-strict --usage-counts-stub --api-threads" ;;
+    serve) options="$model ${serve//$'\n'/ }" ;;
     inspect) options='--checksums --no-scan --int8 --isa --json' ;;
     bench) options="$model --prefill --depth --batch --tokens --repeats --no-busy --json" ;;
     synth) options='--like --shape --preset --seed --shard-bytes --quiet --json' ;;
