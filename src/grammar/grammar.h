@@ -125,7 +125,7 @@ class Grammar {
 /// keeping a copy. Calls of different matchers may run at the same time; those of one may not.
 class Matcher {
  public:
-  Matcher(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTable> table);
+  Matcher(std::shared_ptr<const Grammar> grammar, const std::shared_ptr<const TokenTable>& table);
 
   /// Sets the bits of the allowed tokens, clears all others (mask_words() words or more).
   /// kUnsupported when the grammar is too ambiguous here to be followed within its limits.

@@ -163,7 +163,7 @@ Place MaskCache::clamped(Place place) const {
 }
 
 // The stacks of `node`, cut below the first frame whose rule is not a short one.
-bool MaskCache::add_chains(Automaton* automaton, int32_t node, Chain chain,
+bool MaskCache::add_chains(Automaton* automaton, int32_t node, const Chain& chain,
                            std::vector<Chain>* chains) const {
   const StackSets::Frames frames = automaton->sets().frames(node);
   for (const Frame& f : frames) {
@@ -178,7 +178,7 @@ bool MaskCache::add_chains(Automaton* automaton, int32_t node, Chain chain,
       longer.rest = f.rest;
       const int32_t rule = program_.states[static_cast<size_t>(state_in(f.place))].rule;
       if (program_.rules[static_cast<size_t>(rule)].is_short) {
-        if (!add_chains(automaton, f.rest, std::move(longer), chains)) return false;
+        if (!add_chains(automaton, f.rest, longer, chains)) return false;
       } else {
         chains->push_back(std::move(longer));
       }

@@ -55,7 +55,7 @@ class MaskCache {
 
   std::shared_ptr<Automaton> current(Position* position);
   void place(Position* position, const std::shared_ptr<Automaton>& automaton, int32_t state);
-  bool add_chains(Automaton* automaton, int32_t node, Chain chain,
+  bool add_chains(Automaton* automaton, int32_t node, const Chain& chain,
                   std::vector<Chain>* chains) const;
   Place clamped(Place place) const;
   const Local& local(Automaton* automaton, const Chain& chain);

@@ -41,7 +41,8 @@ void Grammar::prepare(const std::shared_ptr<const TokenTable>& table) const {
   cache_for(table)->prepare();
 }
 
-Matcher::Matcher(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTable> table)
+Matcher::Matcher(std::shared_ptr<const Grammar> grammar,
+                 const std::shared_ptr<const TokenTable>& table)
     : grammar_(std::move(grammar)), cache_(grammar_->cache_for(table)) {
   MaskCache::Position at = cache_->start();
   epoch_ = std::move(at.epoch);
@@ -51,7 +52,7 @@ Matcher::Matcher(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const T
 
 Status Matcher::fill_mask(std::span<uint64_t> bits) {
   MaskCache::Position at{epoch_, state_, can_end_};
-  const Status status = cache_->fill(&at, bits);
+  Status status = cache_->fill(&at, bits);
   epoch_ = std::move(at.epoch);
   state_ = at.state;
   return status;
@@ -67,7 +68,7 @@ Status Matcher::accept(int32_t token) {
 
 Status Matcher::accept_bytes(std::string_view bytes) {
   MaskCache::Position at{epoch_, state_, can_end_};
-  const Status status = cache_->advance(&at, bytes);
+  Status status = cache_->advance(&at, bytes);
   epoch_ = std::move(at.epoch);
   state_ = at.state;
   can_end_ = at.can_end;

@@ -1,9 +1,9 @@
 #include "grammar/numbers.h"
 
 #include <algorithm>
-#include <compare>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -105,7 +105,10 @@ class Magnitudes {
     int to_low = 0;        // comparison so far: -1, 0, 1
     int to_high = 0;
     int64_t remainder = 0;
-    auto operator<=>(const Place&) const = default;
+    auto key() const -> std::tuple<Phase, bool, int, int, int, int64_t> {
+      return {phase, is_zero, digits, to_low, to_high, remainder};
+    }
+    bool operator<(const Place& other) const { return key() < other.key(); }
   };
 
   static uint8_t byte(int digit) { return static_cast<uint8_t>('0' + digit); }

@@ -36,6 +36,7 @@ TablePtr table_of(const std::vector<std::string>& tokens, const std::vector<int3
 
 TablePtr byte_table() {
   std::vector<std::string> tokens;
+  tokens.reserve(256);
   for (int b = 0; b < 256; ++b) tokens.emplace_back(1, static_cast<char>(b));
   return table_of(tokens);
 }
@@ -83,9 +84,9 @@ std::string schema_error(std::string_view schema, const grammar::SchemaOptions& 
 }
 
 bool accepts(const GrammarPtr& grammar, std::string_view text) {
-  static const TablePtr kBytes = byte_table();
+  static const TablePtr bytes = byte_table();
   if (grammar == nullptr) return false;
-  Matcher matcher(grammar, kBytes);
+  Matcher matcher(grammar, bytes);
   return matcher.accept_bytes(text).ok() && matcher.can_end();
 }
 

@@ -90,6 +90,7 @@ TEST(Matcher, ManyThreadsShareOneGrammar) {
   };
   std::vector<std::vector<std::vector<int32_t>>> results(4);
   std::vector<std::thread> threads;
+  threads.reserve(results.size());
   for (auto& result : results) threads.emplace_back([&] { result = follow(); });
   for (std::thread& t : threads) t.join();
   for (const auto& result : results) EXPECT_EQ(result, results[0]);
@@ -117,6 +118,7 @@ TEST(Matcher, SeveralVocabulariesOfOneGrammar) {
   const GrammarPtr g = gbnf_grammar("root ::= [a-z]+");
   for (int n = 1; n < 9; ++n) {
     std::vector<std::string> tokens;
+    tokens.reserve(static_cast<size_t>(n));
     for (int i = 0; i < n; ++i) tokens.emplace_back(1, static_cast<char>('a' + i));
     const TablePtr table = table_of(tokens);
     Matcher m(g, table);

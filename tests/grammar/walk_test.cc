@@ -49,7 +49,7 @@ std::string walk(const GrammarPtr& grammar, const TablePtr& table, std::mt19937*
 }
 
 const std::vector<std::string>& schemas() {
-  static const std::vector<std::string> kSchemas = {
+  static const std::vector<std::string> list = {
       R"({"type":"object","properties":{"city":{"type":"string","maxLength":30},
           "unit":{"enum":["celsius","fahrenheit"]},"days":{"type":"integer","minimum":1,
           "maximum":14}},"required":["city"],"additionalProperties":false})",
@@ -85,7 +85,7 @@ const std::vector<std::string>& schemas() {
       R"({"type":"object","properties":{"a":{},"b":{},"c":{}},"minProperties":2,
           "maxProperties":2,"additionalProperties":false})",
       R"({})"};
-  return kSchemas;
+  return list;
 }
 
 TEST(Walks, EveryTextIsValid) {

@@ -53,7 +53,7 @@ class Validator {
   Violation check(const Value& schema, const Value& v, const std::string& where) {
     if (schema.is_bool()) return schema.as_bool() ? Violation() : where + ": false";
     for (const auto& [keyword, arg] : schema.as_object()) {
-      const Violation bad = one(keyword, arg, schema, v, where);
+      Violation bad = one(keyword, arg, schema, v, where);
       if (bad) return bad;
     }
     return {};
@@ -66,10 +66,10 @@ class Validator {
 
   Violation one(const std::string& k, const Value& arg, const Value& schema, const Value& v,
                 const std::string& where) {
-    static const std::vector<std::string> kIgnored = {
+    static const std::vector<std::string> ignored = {
         "$schema", "$id",         "$comment", "title",   "description", "default",  "examples",
         "$defs",   "definitions", "nullable", "example", "deprecated",  "readOnly", "writeOnly"};
-    if (std::find(kIgnored.begin(), kIgnored.end(), k) != kIgnored.end()) return {};
+    if (std::find(ignored.begin(), ignored.end(), k) != ignored.end()) return {};
     if (k == "type") return need(type_holds(arg, schema, v), where, k);
     if (k == "const") return need(equal(arg, v), where, k);
     if (k == "enum")
@@ -90,9 +90,9 @@ class Validator {
   }
 
   static Violation known_number(const std::string& k, const std::string& where) {
-    static const std::vector<std::string> kKnown = {"minimum", "maximum", "exclusiveMinimum",
-                                                    "exclusiveMaximum", "multipleOf"};
-    const bool known = std::find(kKnown.begin(), kKnown.end(), k) != kKnown.end();
+    static const std::vector<std::string> list = {"minimum", "maximum", "exclusiveMinimum",
+                                                  "exclusiveMaximum", "multipleOf"};
+    const bool known = std::find(list.begin(), list.end(), k) != list.end();
     return need(known, where, "unknown keyword " + k);
   }
 
@@ -129,7 +129,7 @@ class Validator {
                      const std::string& where) {
     size_t valid = 0;
     for (const Value& branch : arg.as_array()) {
-      const Violation bad = check(branch, v, where);
+      Violation bad = check(branch, v, where);
       if (!bad) ++valid;
       if (bad && k == "allOf") return bad;
     }
