@@ -51,12 +51,6 @@ _trine() {
   case $verb in
     run) options="$model $sampling $prompt --messages --raw --special --stop --json" ;;
     chat) options="$model $sampling $prompt --load --no-history" ;;
-    serve) options="$model --log --log-requests --drain --config --host --port \
-      --tls-certificate --tls-key --cors-origin --connections-max --header-bytes-max \
-      --body-bytes-max --idle-timeout --keep-alive --concurrency --memory --snapshot-memory \
-      --snapshot-spacing --snapshot-dir --snapshot-dir-bytes --queue --step-ms --api-key-file \
-      --api-key --requests-per-key --prompt-tokens-max --n-max --request-timeout --max-tokens \
-      --model-name --temperature --top-p --vendor-strict --usage-counts-stub --api-threads" ;;
     serve) options="$model ${serve//$'\n'/ }" ;;
     inspect) options='--checksums --no-scan --int8 --isa --json' ;;
     bench) options="$model --prefill --depth --batch --tokens --repeats --no-busy --json" ;;

@@ -11,7 +11,8 @@ packages=(
   libgtest-dev libsimde-dev python3
 )
 if [[ ${1:-} == --ci ]]; then
-  packages+=(clang libclang-rt-14-dev llvm clang-format clang-tidy ccache man-db)
+  packages+=(clang libclang-rt-14-dev llvm clang-format clang-tidy ccache man-db
+    curl python3-venv python3-selenium chromium chromium-driver)
 elif [[ $# -gt 0 ]]; then
   echo "usage: scripts/deps.sh [--ci]" >&2
   exit 2

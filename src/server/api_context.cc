@@ -47,6 +47,7 @@ void respond(ApiContext& context, const Call& call, int status, const json::Valu
 void refuse(ApiContext& context, const Call& call, const Problem& problem) {
   http::Headers headers;
   if (problem.retry_after > 0) headers.add("Retry-After", std::to_string(problem.retry_after));
+  if (!problem.allow.empty()) headers.add("Allow", problem.allow);
   if (problem.status == 401) headers.add("WWW-Authenticate", "Bearer");
   const auto answer = [&] {
     respond(context, call, problem.status,

@@ -94,7 +94,9 @@ MaybeProblem GenerationJob::start() {
     options.ignore_eos = request_.request.ignore_eos;
     options.pieces = request_.logprobs && !options.chat;
     options.end_ids = request_.request.stop_token_ids;
-    for (const int32_t id : context_.options.end_tokens) options.end_ids.push_back(id);
+    if (!options.ignore_eos) {
+      for (const int32_t id : context_.options.end_tokens) options.end_ids.push_back(id);
+    }
     Result<std::shared_ptr<Constraint>> made = context_.constraints.make(spec);
     if (!made.ok()) return problem_of(made.status(), constrained_field(request_));
     options.constraint = *std::move(made);

@@ -16,6 +16,7 @@ struct Problem {
   std::string param;        ///< the field, or empty
   std::string code;         ///< machine-readable kind of OpenAI's, or empty
   int64_t retry_after = 0;  ///< seconds, with 429 and 503
+  std::string allow = {};   ///< methods, with 405
 };
 /// Nothing is success.
 using MaybeProblem = std::optional<Problem>;
