@@ -12,7 +12,7 @@ packages=(
 )
 if [[ ${1:-} == --ci ]]; then
   packages+=(clang libclang-rt-14-dev llvm clang-format clang-tidy ccache man-db
-    curl python3-venv python3-selenium chromium chromium-driver)
+    curl python3-venv python3-selenium chromium chromium-driver json-schema-test-suite)
 elif [[ $# -gt 0 ]]; then
   echo "usage: scripts/deps.sh [--ci]" >&2
   exit 2
