@@ -26,4 +26,7 @@ install(FILES ${PROJECT_BINARY_DIR}/trine.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}
 install(FILES ${PROJECT_SOURCE_DIR}/man/trine.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${PROJECT_SOURCE_DIR}/completions/trine.bash
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME trine)
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/trine.service ${PROJECT_SOURCE_DIR}/packaging/trine.conf
+  ${PROJECT_SOURCE_DIR}/packaging/nginx.conf ${PROJECT_SOURCE_DIR}/packaging/grafana.json
+  DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})

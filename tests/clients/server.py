@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 import urllib.request
@@ -15,7 +14,6 @@ NANO = os.path.join(ROOT, "models", "k3-nano")
 
 class Server:
     def __init__(self, trine, *options, model=NANO, env=None):
-        self.log = tempfile.TemporaryFile("w+")
         command = [trine, "serve", model, "--port", "0", *options]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
                                         env={**os.environ, **(env or {})})
