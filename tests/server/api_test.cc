@@ -516,6 +516,7 @@ TEST_F(ApiTest, KeepsALongWholeAnswerAlive) {
 
 TEST_F(ApiTest, GivesNoIdTwice) {
   std::vector<std::string> ids;
+  ids.reserve(20);
   for (int i = 0; i < 20; ++i)
     ids.push_back(answered("/v1/chat/completions", chat()).find("id")->as_string());
   std::sort(ids.begin(), ids.end());
