@@ -15,9 +15,9 @@ bool as_json = false;
 int exit_code_of(Code code, Blame blame) {
   switch (code) {
     case Code::kOk: return kDone;
-    case Code::kInvalidArgument: return blame == Blame::kOptions ? kUsage : kRefused;
+    case Code::kInvalidArgument: return blame == Blame::kInput ? kRefused : kUsage;
+    case Code::kUnsupported: return blame == Blame::kMachine ? kEnvironment : kRefused;
     case Code::kCorrupt:
-    case Code::kUnsupported:
     case Code::kNotFinite: return kRefused;
     case Code::kCancelled: return kInterrupted;
     case Code::kNotFound:

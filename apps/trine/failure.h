@@ -17,8 +17,8 @@ enum Exit : int {
   kInterrupted = 130,  ///< Ctrl-C: what was done until then is on stdout
 };
 
-/// Who is to blame for kInvalidArgument: the data given, or the options.
-enum class Blame { kInput, kOptions };
+/// Who is to blame: the data given, the options, or the machine for what it cannot do.
+enum class Blame { kInput, kOptions, kMachine };
 
 /// From now on failures are also {"error": {"code", "message", "exit_code"}} on stdout.
 void report_failures_as_json(bool on);

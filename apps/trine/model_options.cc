@@ -114,10 +114,8 @@ int check_model_options(const ModelOptions& options) {
                        "--int8 rounds and '--precision exact' does not; give one of the two"),
                 Blame::kOptions);
   }
-  if (const Status status = check_isa_option(options); !status.ok()) {
-    const int code = fail(status, Blame::kOptions);
-    return status.code() == Code::kUnsupported ? kEnvironment : code;
-  }
+  if (const Status status = check_isa_option(options); !status.ok())
+    return fail(status, Blame::kMachine);
   if (const Status status = check_folder(options.folder); !status.ok()) return fail(status);
   const Status context = check_context(options.folder, load.context);
   return context.ok() ? kDone : fail(context.with_context("--context"), Blame::kOptions);

@@ -33,6 +33,12 @@ std::string padded(std::string text, size_t width) {
 
 int selfcheck_verb(const SelfcheckVerb& verb) {
   if (const int code = check_model_options(verb.model); code != kDone) return code;
+  const int64_t needed = verb.request.prompt_tokens + verb.request.answer_tokens;
+  if (const int64_t context = verb.model.load.context; context > 0 && context < needed) {
+    return fail_usage("selfcheck", "--context " + std::to_string(context) +
+                                       " holds less than a prompt and its answer, " +
+                                       std::to_string(needed) + " tokens");
+  }
   Progress loading("loading", Unit::kBytes, verb.model.quiet);
   SelfcheckRequest request = verb.request;
   request.load = verb.model.load;

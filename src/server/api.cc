@@ -68,7 +68,8 @@ const Route* Api::Impl::find_route(const Call& call, std::optional<Problem>* pro
   if (is_known)
     *problem =
         Problem{405, call.request.method + " is not used here; " + allowed_methods(path) + " is",
-                "", "method_not_allowed", 0, allowed_methods(path)};
+                "",  "method_not_allowed",
+                0,   allowed_methods(path)};
   else
     *problem = not_found("there is nothing at " + json::quote(path), "", "not_found");
   return nullptr;

@@ -47,8 +47,8 @@ struct ApiOptions {
   std::vector<std::string> keys;
   int64_t running_per_client_max = 0;  ///< 0: no limit
   int threads = 2;
-  size_t queue_max = 1024;                  ///< requests that wait for these threads
-  std::chrono::seconds request_timeout{0};  ///< 0: none
+  size_t queue_max = 1024;                       ///< requests that wait for these threads
+  std::chrono::milliseconds request_timeout{0};  ///< 0: none
   std::chrono::milliseconds keep_alive{10'000};
   std::vector<Page> pages;
 

@@ -129,6 +129,11 @@ MaybeProblem check_vendor_rules(const Value& body, const RequestRules& rules) {
   TRINE_RETURN_IF_PROBLEM(check_fixed(body, "top_p", 0.95));
   TRINE_RETURN_IF_PROBLEM(check_fixed(body, "n", 1));
   TRINE_RETURN_IF_PROBLEM(check_fixed(body, "presence_penalty", 0));
+  TRINE_RETURN_IF_PROBLEM(check_fixed(body, "top_k", 0));
+  TRINE_RETURN_IF_PROBLEM(check_fixed(body, "min_p", 0));
+  TRINE_RETURN_IF_PROBLEM(check_fixed(body, "repetition_penalty", 1));
+  if (given(body, "logit_bias") != nullptr)
+    return invalid("logit_bias", "is not taken for this model (--vendor-strict)");
   return check_fixed(body, "frequency_penalty", 0);
 }
 
@@ -268,17 +273,22 @@ MaybeProblem check_chat_tools(const Value& tools, const std::string& where) {
 }
 
 MaybeProblem set_tool_choice(ToolUse use, const std::string& path, GenerationRequest* out) {
-  const Value* tools = out->chat.find("tools");
-  const bool has_tools = tools != nullptr && !tools->as_array().empty();
+  // Those of the request, and those that system messages bring.
+  std::vector<const Value*> lists = {out->chat.find("tools")};
+  if (const Value* messages = out->chat.find("messages"))
+    for (const Value& message : messages->as_array()) lists.push_back(given(message, "tools"));
+  bool has_tools = false, has_named = use.name.empty();
+  for (const Value* tools : lists) {
+    if (tools == nullptr) continue;
+    for (const Value& tool : tools->as_array()) {
+      has_tools = true;
+      has_named = has_named || string_of(*tool.find("function"), "name") == use.name;
+    }
+  }
   if (use.choice == ToolUse::Choice::kRequired && !has_tools)
     return invalid(path, "asks for a call, but there are no tools");
-  if (!use.name.empty() && tools != nullptr) {
-    const auto is_named = [&](const Value& tool) {
-      return string_of(*tool.find("function"), "name") == use.name;
-    };
-    if (std::none_of(tools->as_array().begin(), tools->as_array().end(), is_named))
-      return invalid(path, "names the tool " + json::quote(use.name) + ", which is not in tools");
-  }
+  if (!has_named)
+    return invalid(path, "names the tool " + json::quote(use.name) + ", which is not in tools");
   if (use.choice == ToolUse::Choice::kRequired) set_option(out, "tool_choice", "required");
   if (use.choice == ToolUse::Choice::kNone) set_option(out, "tool_choice", "none");
   out->tool_use = std::move(use);

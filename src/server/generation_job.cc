@@ -84,6 +84,14 @@ GenerationJob::GenerationJob(ApiContext& context, Call call, GenerationRequest r
 }
 
 MaybeProblem GenerationJob::start() {
+  const bool shaped = request_.shape.kind != Shape::Kind::kFree;
+  const bool must_call = request_.tool_use.choice == ToolUse::Choice::kRequired;
+  if (request_.request.ignore_eos && (shaped || must_call)) {
+    return invalid("ignore_eos", "cannot be kept together with " +
+                                     (shaped ? constrained_field(request_) : "tool_choice"));
+  }
+  if (request_.shape.kind == Shape::Kind::kGrammar && must_call)
+    return invalid("grammar", "cannot be kept together with a tool_choice that asks for a call");
   const ConstraintSpec spec = constraint_spec(request_);
   for (Part& part : parts_) {
     OutputOptions options;

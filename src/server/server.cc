@@ -100,8 +100,7 @@ server::ApiOptions api_options(const ServerOptions& options) {
   out.keys = options.api_keys;
   out.running_per_client_max = options.requests_per_key_max;
   out.threads = options.api_threads;
-  out.request_timeout =
-      std::chrono::duration_cast<std::chrono::seconds>(as_milliseconds(options.request_timeout_s));
+  out.request_timeout = as_milliseconds(options.request_timeout_s);
   out.keep_alive = as_milliseconds(options.keep_alive_s);
   for (const ServerPage& page : options.pages)
     out.pages.push_back({page.path, page.content_type, page.body});

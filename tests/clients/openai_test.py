@@ -146,6 +146,27 @@ class OpenAi(unittest.TestCase):
         with self.assertRaises(openai.BadRequestError):
             self.chat(extra_body={"no_such_field": 1})
 
+    def test_combinations_that_cannot_be_kept_are_refused(self):
+        for more in ({"ignore_eos": True, "response_format": {"type": "json_object"}},
+                     {"ignore_eos": True, "grammar": 'root ::= "a"'}):
+            with self.assertRaises(openai.BadRequestError):
+                self.chat(response_format=more.pop("response_format", openai.omit), extra_body=more)
+        with self.assertRaises(openai.BadRequestError):
+            self.chat(tools=TOOLS, tool_choice="required", extra_body={"grammar": 'root ::= "a"'})
+
+    def test_tools_of_a_system_message_can_be_required(self):
+        messages = [{"role": "system", "content": None, "tools": TOOLS}] + QUESTION
+        answer = self.chat(messages=messages, tool_choice="required", max_tokens=400)
+        self.assertEqual(answer.choices[0].message.tool_calls[0].function.name, "get_weather")
+
+    def test_a_request_timeout_below_a_second_counts(self):
+        with Server(TRINE, "--context", "16384", "--concurrency", "1", "--request-timeout", "0.2") as server:
+            client = openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0)
+            answer = client.chat.completions.create(model="k3-nano", messages=QUESTION, max_tokens=15000,
+                                                    extra_body={"ignore_eos": True})
+            self.assertEqual(answer.choices[0].finish_reason, "length")
+            self.assertLess(answer.usage.completion_tokens, 15000)
+
 
 if __name__ == "__main__":
     TRINE = sys.argv.pop(1)
