@@ -220,6 +220,7 @@ class Battery {
   /// All at once on one rig.
   void expect_all(Rig& rig, const std::vector<Request>& requests, const std::string& what) {
     std::vector<AnswerPtr> answers;
+    answers.reserve(requests.size());
     for (const Request& r : requests) answers.push_back(submit(rig, r));
     drain(rig);
     for (size_t i = 0; i < requests.size(); ++i)
