@@ -40,7 +40,8 @@ class Page(unittest.TestCase):
         return self.page.find_elements(By.CSS_SELECTOR, selector)
 
     def wait(self, condition, seconds=60):
-        return WebDriverWait(self.page, seconds).until(lambda _: condition())
+        return WebDriverWait(self.page, seconds, 0.05).until(
+            lambda _: condition(), "the page shows: " + self.page.find_element(By.TAG_NAME, "body").text[:2000])
 
     def set(self, selector, value):
         self.page.execute_script(
