@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/splitmix.h"
 #include "trine/sampling.h"
 
 namespace trine {
@@ -22,12 +23,8 @@ int32_t greedy(std::span<const float> logits) {
 
 /// SplitMix64: the n-th draw is a function of the seed and n.
 double next_uniform(uint64_t* state) {
-  *state += 0x9E3779B97F4A7C15u;
-  uint64_t z = *state;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  z ^= z >> 31;
-  return static_cast<double>(z >> 11) * 0x1p-53;
+  *state += kSplitMixStep;
+  return static_cast<double>(splitmix(*state) >> 11) * 0x1p-53;
 }
 
 }  // namespace

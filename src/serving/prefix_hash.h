@@ -5,17 +5,15 @@
 #include <cstdint>
 #include <span>
 
+#include "base/splitmix.h"
+
 namespace trine::serving {
 
 class PrefixHash {
  public:
   void append(std::span<const int32_t> tokens) {
-    for (const int32_t token : tokens) {  // each round is the finaliser of splitmix64
-      uint64_t h = value_ + 0x9E3779B97F4A7C15u + static_cast<uint32_t>(token);
-      h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9u;
-      h = (h ^ (h >> 27)) * 0x94D049BB133111EBu;
-      value_ = h ^ (h >> 31);
-    }
+    for (const int32_t token : tokens)
+      value_ = splitmix(value_ + kSplitMixStep + static_cast<uint32_t>(token));
   }
   uint64_t value() const { return value_; }
 

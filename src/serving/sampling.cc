@@ -12,6 +12,7 @@
 #include <limits>
 #include <numbers>
 
+#include "base/splitmix.h"
 #include "base/try.h"
 
 namespace trine::serving {
@@ -24,12 +25,6 @@ constexpr size_t kVocabularyMax = size_t{1} << 20;
 constexpr double kFar = 44 * std::numbers::ln2;
 constexpr size_t kBuckets = 2048;
 constexpr double kBucketsPerUnit = static_cast<double>(kBuckets) / kFar;
-
-uint64_t mixed(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
 
 // floor(bits / 2^64 * total): a point of [0, total).
 uint64_t scaled(uint64_t bits, uint64_t total) {
@@ -163,8 +158,7 @@ float clamped(double x) {
 }  // namespace
 
 uint64_t random_bits(uint64_t seed, uint64_t n) {
-  constexpr uint64_t kGolden = 0x9E3779B97F4A7C15u;
-  return mixed(mixed(seed + kGolden) + (n + 1) * kGolden);
+  return splitmix(splitmix(seed + kSplitMixStep) + (n + 1) * kSplitMixStep);
 }
 
 TokenChooser::TokenChooser(SamplingParams params, std::span<const int32_t> prompt)

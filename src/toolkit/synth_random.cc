@@ -51,7 +51,7 @@ std::array<double, kNormalLevels> compute_quantiles() {
 CounterStream::CounterStream(uint64_t seed, std::string_view name) {
   uint64_t hash = 0xCBF29CE484222325u;  // FNV-1a of the name, then mixed with the seed
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
-  key_ = mix(mix(hash) ^ mix(seed + 0x9E3779B97F4A7C15u));
+  key_ = splitmix(splitmix(hash) ^ splitmix(seed + kSplitMixStep));
 }
 
 const std::array<double, kNormalLevels>& normal_quantiles() {

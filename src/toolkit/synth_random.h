@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/splitmix.h"
+
 namespace trine {
 
 /// A stream of 64-bit words that can be read at any index (SplitMix64 over a counter).
@@ -14,15 +16,10 @@ class CounterStream {
  public:
   CounterStream(uint64_t seed, std::string_view name);
   uint64_t word(int64_t index) const {
-    return mix(key_ + (static_cast<uint64_t>(index) + 1) * 0x9E3779B97F4A7C15u);
+    return splitmix(key_ + (static_cast<uint64_t>(index) + 1) * kSplitMixStep);
   }
 
  private:
-  static uint64_t mix(uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-  }
   uint64_t key_;
 };
 
