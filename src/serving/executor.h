@@ -41,14 +41,16 @@ class Executor {
   virtual int64_t block_planes() const { return 1; }
   virtual int64_t state_bytes() const = 0;  ///< 0: the model keeps no states
   virtual int64_t pass_rows() const = 0;    ///< rows of one pass at most
+  /// Blocks that hold the rows of `tokens` tokens.
+  int64_t blocks_of(int64_t tokens) const {
+    return block_bytes() == 0 ? 0 : (tokens + block_tokens() - 1) / block_tokens();
+  }
   /// Position 0 with the state that begins a sequence; `slot` is overwritten when `fresh`.
   virtual std::unique_ptr<ExecutorSequence> open(std::byte* slot, bool fresh) = 0;
   /// One pass; positions advance by the ids of each. Never fails as a whole.
   virtual void run(std::span<Work> works) = 0;
   /// Copies states and blocks, in parallel when large.
   virtual void copy(std::byte* to, const std::byte* from, int64_t bytes) = 0;
-  /// Tells apart models, precisions and instruction sets whose states are not interchangeable.
-  virtual const std::string& model_hash() const = 0;
 };
 
 }  // namespace trine::serving

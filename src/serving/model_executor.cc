@@ -16,8 +16,7 @@ struct ModelSequence : ExecutorSequence {
 
 }  // namespace
 
-ModelExecutor::ModelExecutor(PagedModel model, std::string hash)
-    : paged_(std::move(model)), hash_(std::move(hash)) {}
+ModelExecutor::ModelExecutor(PagedModel model) : paged_(std::move(model)) {}
 
 int64_t ModelExecutor::vocab_size() const { return paged_.model.vocab_size(); }
 int64_t ModelExecutor::block_tokens() const { return PagedModel::block_tokens(); }

@@ -11,8 +11,7 @@ namespace trine::serving {
 
 class ModelExecutor : public Executor {
  public:
-  /// `hash` as model_hash.h makes it.
-  ModelExecutor(PagedModel model, std::string hash);
+  explicit ModelExecutor(PagedModel model);
 
   int64_t vocab_size() const override;
   int64_t block_tokens() const override;
@@ -23,13 +22,11 @@ class ModelExecutor : public Executor {
   std::unique_ptr<ExecutorSequence> open(std::byte* slot, bool fresh) override;
   void run(std::span<Work> works) override;
   void copy(std::byte* to, const std::byte* from, int64_t bytes) override;
-  const std::string& model_hash() const override { return hash_; }
   void use_threads(int threads) { paged_.use_threads(threads); }
   const PagedModel& paged() const { return paged_; }
 
  private:
   PagedModel paged_;
-  std::string hash_;
   std::vector<PagedWork> works_;
 };
 

@@ -48,7 +48,7 @@ struct ModelService::Impl {
   Counters counters;
 
   Status build(const std::string& folder);
-  Status open_store();
+  Status open_store(const std::string& folder);
   void prefetch(std::span<const int32_t> tokens, int64_t known);
   bool take_memory(int64_t blocks, Snapshot* snapshot);
   void loop();
@@ -74,8 +74,7 @@ Status ModelService::Impl::build(const std::string& folder) {
     return sizes;
   };
   TRINE_ASSIGN_OR_RETURN(PagedModel paged, PagedModel::load(folder, options.load, planner));
-  TRINE_ASSIGN_OR_RETURN(std::string hash, serving::model_hash(folder, paged, options.load));
-  executor = std::make_unique<ModelExecutor>(std::move(paged), std::move(hash));
+  executor = std::make_unique<ModelExecutor>(std::move(paged));
 
   TRINE_ASSIGN_OR_RETURN(
       StatePool memory, StatePool::create({.slots = plan.concurrency + plan.snapshots,
@@ -96,7 +95,7 @@ Status ModelService::Impl::build(const std::string& folder) {
         if (spill != nullptr && kind != SnapshotKind::kSpacing)
           spill->offer(tokens, snapshot, kind, stopping);
       });
-  if (!options.snapshot_dir.empty()) TRINE_RETURN_IF_ERROR(open_store());
+  if (!options.snapshot_dir.empty()) TRINE_RETURN_IF_ERROR(open_store(folder));
 
   for (const int64_t id : executor->paged().model.eos_token_ids())
     end_tokens.push_back(static_cast<int32_t>(id));
@@ -122,8 +121,9 @@ Status ModelService::Impl::build(const std::string& folder) {
   return {};
 }
 
-Status ModelService::Impl::open_store() {
-  SnapshotShape shape{.model_hash = executor->model_hash(),
+Status ModelService::Impl::open_store(const std::string& folder) {
+  TRINE_ASSIGN_OR_RETURN(std::string hash, model_hash(folder, executor->paged(), options.load));
+  SnapshotShape shape{.model_hash = std::move(hash),
                       .state_bytes = plan.slot_bytes,
                       .block_tokens = executor->block_tokens(),
                       .block_bytes = executor->block_bytes(),
@@ -156,11 +156,7 @@ void ModelService::Impl::prefetch(std::span<const int32_t> tokens, int64_t known
   if (!stored || stored->position < known + executor->block_tokens()) return;
   Snapshot snapshot;
   snapshot.position = stored->position;
-  const int64_t blocks =
-      executor->block_bytes() == 0
-          ? 0
-          : (stored->position + executor->block_tokens() - 1) / executor->block_tokens();
-  bool ok = take_memory(blocks, &snapshot);
+  bool ok = take_memory(executor->blocks_of(stored->position), &snapshot);
   if (ok) {
     const Status status = store->load(
         *stored, tokens, {pool->slot(snapshot.slot), static_cast<size_t>(plan.slot_bytes)},
@@ -254,8 +250,9 @@ void ModelService::Impl::publish() {
   counters.snapshots_restored = restored;
   if (store != nullptr) {
     counters.snapshots_spilled = spill->outcome().written;
-    gauges.spilled_snapshots = store->usage().files;
-    gauges.spilled_bytes = store->usage().bytes;
+    const SnapshotStore::Usage usage = store->usage();
+    gauges.spilled_snapshots = usage.files;
+    gauges.spilled_bytes = usage.bytes;
   }
   waiting = gauges.waiting;
 }
@@ -322,7 +319,6 @@ int64_t ModelService::context() const { return impl_->plan.context; }
 int64_t ModelService::vocab_size() const { return impl_->executor->vocab_size(); }
 const ServicePlan& ModelService::plan() const { return impl_->plan; }
 const Model& ModelService::model() const { return impl_->executor->paged().model; }
-const std::string& ModelService::model_hash() const { return impl_->executor->model_hash(); }
 const std::vector<int32_t>& ModelService::end_tokens() const { return impl_->end_tokens; }
 
 }  // namespace trine::serving

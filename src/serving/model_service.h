@@ -52,7 +52,6 @@ class ModelService : public Service {
 
   const ServicePlan& plan() const;
   const Model& model() const;
-  const std::string& model_hash() const;
   /// Every end token in force.
   const std::vector<int32_t>& end_tokens() const;
 

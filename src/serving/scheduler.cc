@@ -31,11 +31,6 @@ Scheduler::Scheduler(SchedulerOptions options, Executor* executor, StatePool* po
 
 Scheduler::~Scheduler() { cancel_all(); }
 
-int64_t Scheduler::blocks_of(int64_t tokens) const {
-  const int64_t size = executor_->block_tokens();
-  return executor_->block_bytes() == 0 ? 0 : (tokens + size - 1) / size;
-}
-
 Status Scheduler::check_request(const Request& request) const {
   const auto prompt = static_cast<int64_t>(request.prompt.size());
   if (prompt == 0) return {Code::kInvalidArgument, "the prompt has no tokens"};
@@ -65,7 +60,7 @@ Status Scheduler::check_request(const Request& request) const {
                                     ", together more than the context of " +
                                     number(options_.context) + " tokens"};
   }
-  const int64_t blocks = blocks_of(prompt + request.max_tokens);
+  const int64_t blocks = executor_->blocks_of(prompt + request.max_tokens);
   if (blocks > pool_->options().blocks) {
     return {Code::kOutOfMemory,
             "prompt and answer of up to " + number(prompt + request.max_tokens) + " tokens need " +
@@ -165,8 +160,7 @@ void Scheduler::finish(Task& task, Finish finish, Status status) {
   }
   if (task.phase == Task::Phase::kWaiting) --waiting_;
   if (task.phase == Task::Phase::kRunning) {
-    auto client = running_of_client_.find(task.request.client);
-    if (--client->second == 0) running_of_client_.erase(client);
+    count_out(task);
     const bool whole = finish == Finish::kStop || finish == Finish::kLength;
     if (whole && task.pending() == 1 && cache_max() > 0 && task.size() < options_.context) {
       task.phase = Task::Phase::kClosing;
@@ -180,6 +174,12 @@ void Scheduler::finish(Task& task, Finish finish, Status status) {
   // The sink may drop its last reference to itself in here.
   const std::shared_ptr<Sink> sink = std::move(task.sink);
   sink->finished(outcome);
+}
+
+/// It is none of its client's running requests any more.
+void Scheduler::count_out(const Task& task) {
+  const auto client = running_of_client_.find(task.request.client);
+  if (--client->second == 0) running_of_client_.erase(client);
 }
 
 void Scheduler::erase_finished() {
@@ -242,7 +242,7 @@ Status Scheduler::check() const {
     if (!slots.insert(task->slot).second)
       return wrong("slot " + number(task->slot) + " belongs to two requests");
     for (const BlockId block : task->blocks) ++uses[static_cast<size_t>(block)];
-    if (static_cast<int64_t>(task->blocks.size()) < blocks_of(task->position()))
+    if (static_cast<int64_t>(task->blocks.size()) < executor_->blocks_of(task->position()))
       return wrong("request " + number(id) + " lacks blocks");
   }
   if (running != running_ || waiting != waiting_ || uses != uses_)

@@ -73,7 +73,6 @@ class Scheduler {
   Status check() const;
 
  private:
-  int64_t blocks_of(int64_t tokens) const;
   int64_t cache_max() const { return pool_->options().slots - options_.concurrency; }
 
   void end_late_and_cancelled();
@@ -102,6 +101,7 @@ class Scheduler {
   void use_block(BlockId block, int32_t change);
   void finish(Task& task, Finish finish, Status status = {});
   void close(Task& task);
+  void count_out(const Task& task);
   void erase_finished();
 
   SchedulerOptions options_;

@@ -55,7 +55,7 @@ bool Scheduler::worth_waiting(const Task& task) const {
 bool Scheduler::fits(const Task& task) const {
   if (running_ == 0) return true;
   const int64_t free = pool_->options().blocks - blocks_running_;
-  return blocks_of(task.size() + 1) + running_ <= free;
+  return executor_->blocks_of(task.size() + 1) + running_ <= free;
 }
 
 /// The longest snapshot that this prompt can start from.
@@ -109,7 +109,7 @@ void Scheduler::adopt(Task& task, const Snapshot& snapshot) {
   task.sequence = executor_->open(pool_->slot(task.slot), /*fresh=*/false);
   task.sequence->set_position(position);
 
-  const int64_t full = blocks_of(position) == 0 ? 0 : position / executor_->block_tokens();
+  const int64_t full = executor_->block_bytes() == 0 ? 0 : position / executor_->block_tokens();
   for (int64_t i = 0; i < full; ++i) {
     const BlockId block = source[static_cast<size_t>(i)];
     use_block(block, 1);

@@ -64,7 +64,7 @@ void Scheduler::plan_pass() {
 }
 
 bool Scheduler::ensure_blocks(Task& task, int64_t tokens) {
-  while (static_cast<int64_t>(task.blocks.size()) < blocks_of(tokens)) {
+  while (static_cast<int64_t>(task.blocks.size()) < executor_->blocks_of(tokens)) {
     const BlockId block = pool_->take_block();
     if (block != kNone) {
       task.sequence->set_block(static_cast<int64_t>(task.blocks.size()), pool_->block(block));
@@ -95,8 +95,7 @@ void Scheduler::preempt(Task& task) {
     return;
   }
   ++counters_.preempted;
-  auto client = running_of_client_.find(task.request.client);
-  if (--client->second == 0) running_of_client_.erase(client);
+  count_out(task);
   leave_snapshot(task, SnapshotKind::kPreempted);
   task.phase = Task::Phase::kWaiting;
   ++waiting_;
@@ -241,8 +240,9 @@ void Scheduler::take_snapshot(Task& task, SnapshotKind kind) {
   snapshot.position = position;
   snapshot.slot = pool_->take_slot();
   executor_->copy(pool_->slot(snapshot.slot), pool_->slot(task.slot), layout_.bytes());
-  snapshot.blocks.assign(task.blocks.begin(),
-                         task.blocks.begin() + static_cast<std::ptrdiff_t>(blocks_of(position)));
+  snapshot.blocks.assign(
+      task.blocks.begin(),
+      task.blocks.begin() + static_cast<std::ptrdiff_t>(executor_->blocks_of(position)));
   for (const BlockId block : snapshot.blocks) pool_->share_block(block);
   cache_->insert(tokens, std::move(snapshot), kind);
   ++counters_.snapshots_taken;
@@ -260,7 +260,7 @@ void Scheduler::leave_snapshot(Task& task, SnapshotKind kind) {
   cache_->make_room();
   counters_.snapshots_evicted += before - cache_->size();
   for (const BlockId block : task.blocks) use_block(block, -1);
-  const auto needed = static_cast<size_t>(blocks_of(position));
+  const auto needed = static_cast<size_t>(executor_->blocks_of(position));
   for (size_t i = needed; i < task.blocks.size(); ++i) pool_->drop_block(task.blocks[i]);
   task.blocks.resize(needed);
   task.sequence.reset();

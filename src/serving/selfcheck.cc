@@ -52,7 +52,6 @@ class Bent : public Executor {
   int64_t block_bytes() const override { return inner_.block_bytes(); }
   int64_t state_bytes() const override { return inner_.state_bytes(); }
   int64_t pass_rows() const override { return std::min(rows_max, inner_.pass_rows()); }
-  const std::string& model_hash() const override { return inner_.model_hash(); }
   std::unique_ptr<ExecutorSequence> open(std::byte* slot, bool fresh) override {
     return inner_.open(slot, fresh);
   }

@@ -40,7 +40,7 @@ Result<std::vector<SelfcheckResult>> selfcheck(const std::string& folder,
   };
   TRINE_ASSIGN_OR_RETURN(PagedModel paged, PagedModel::load(folder, request.load, planner));
   const int threads = paged.model.threads();
-  serving::ModelExecutor executor(std::move(paged), "");
+  serving::ModelExecutor executor(std::move(paged));
   std::vector<SelfcheckResult> results;
   for (serving::SelfcheckRow& row :
        serving::selfcheck(executor, {.seed = request.seed,

@@ -26,7 +26,7 @@ TEST(Selfcheck, PassesOnACheckpoint) {
                              .context = 1024, .prefill_chunk = 64, .pass_rows = 64, .memory = {}};
                        });
   ASSERT_TRUE(paged.ok()) << paged.status().message();
-  ModelExecutor executor(std::move(*paged), "");
+  ModelExecutor executor(std::move(*paged));
   SelfcheckOptions options{.prompt_tokens = 100, .answer_tokens = 6};
   options.threads = 2;
   options.use_threads = [&](int threads) { executor.use_threads(threads); };

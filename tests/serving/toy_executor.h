@@ -53,7 +53,6 @@ class ToyExecutor : public Executor {
   int64_t block_bytes() const override { return kBlockTokens * static_cast<int64_t>(sizeof(Row)); }
   int64_t state_bytes() const override { return sizeof(State); }
   int64_t pass_rows() const override { return pass_rows_; }
-  const std::string& model_hash() const override { return hash_; }
 
   std::unique_ptr<ExecutorSequence> open(std::byte* slot, bool fresh) override {
     if (fresh) {
@@ -141,7 +140,6 @@ class ToyExecutor : public Executor {
   }
 
   int64_t pass_rows_;
-  std::string hash_ = "toy";
 };
 
 }  // namespace trine::serving
