@@ -1,5 +1,5 @@
 // Answers of /v1/chat/completions: chat.completion and chat.completion.chunk.
-#include "server/answer.h"
+#include "server/openai_answer.h"
 
 namespace trine::server {
 namespace {
@@ -7,10 +7,12 @@ namespace {
 using json::Value;
 using EventKind = OutputEvent::Kind;
 
-class ChatAnswer : public Answer {
+class ChatAnswer : public OpenAiAnswer {
  public:
   ChatAnswer(const GenerationRequest& request, AnswerInfo info, const Tokenizer& tokenizer)
-      : Answer(request, std::move(info), tokenizer), streams_(choices().size()) {}
+      : OpenAiAnswer(request, std::move(info), tokenizer, "chat.completion",
+                     "chat.completion.chunk"),
+        streams_(choices().size()) {}
 
   std::string begin() override {
     std::string out;
@@ -23,48 +25,17 @@ class ChatAnswer : public Answer {
     return out;
   }
 
-  std::string progress(int64_t done, int64_t total, int64_t cached) override {
-    Value figures;
-    figures.set("total", total);
-    figures.set("cached", cached);
-    figures.set("processed", done);
-    Value chunk = head("chat.completion.chunk");
-    chunk.set("choices", Value::array());
-    chunk.set("prompt_progress", std::move(figures));
-    return sse_data(chunk);
-  }
-
-  std::string end(const Usage& usage) override {
-    std::string out;
-    if (request_.include_usage) {
-      Value chunk = head("chat.completion.chunk");
-      chunk.set("choices", Value::array());
-      chunk.set("usage", openai_usage(usage));
-      out += sse_data(chunk);
-    }
-    return out + "data: [DONE]\n\n";
-  }
-
-  std::string fail(const Problem& problem) override { return sse_data(openai_error(problem)); }
-
-  Value whole(const Usage& usage) override {
-    Value out = head("chat.completion");
-    Value all = Value::array();
-    for (size_t i = 0; i < choices().size(); ++i) {
-      const Choice& c = choices()[i];
-      Value one;
-      one.set("index", static_cast<int64_t>(i));
-      one.set("message", message(c));
-      one.set("logprobs", request_.logprobs ? logprobs(c, 0) : Value());
-      one.set("finish_reason", finish_reason(c));
-      all.push(std::move(one));
-    }
-    out.set("choices", std::move(all));
-    out.set("usage", openai_usage(usage));
-    return out;
-  }
-
  protected:
+  Value whole_choice(size_t index) const override {
+    const Choice& c = choices()[index];
+    Value one;
+    one.set("index", static_cast<int64_t>(index));
+    one.set("message", message(c));
+    one.set("logprobs", request_.logprobs ? logprobs(c, 0) : Value());
+    one.set("finish_reason", finish_reason(c));
+    return one;
+  }
+
   void on_event(size_t index, const OutputEvent& event, bool /*fresh*/, std::string* out) override {
     Value delta;
     switch (event.kind) {
@@ -155,15 +126,6 @@ class ChatAnswer : public Answer {
     return out;
   }
 
-  Value head(const char* object) const {
-    Value out;
-    out.set("id", info_.id);
-    out.set("object", object);
-    out.set("created", info_.created);
-    out.set("model", info_.model);
-    return out;
-  }
-
   // One chunk; it carries the logprobs of all tokens since the last one.
   void send(size_t index, Value delta, Value finish, std::string* out) {
     if (!request_.stream) return;
@@ -177,15 +139,7 @@ class ChatAnswer : public Answer {
     one.set("logprobs", is_due ? logprobs(c, stream.logprobs) : Value());
     stream.logprobs = c.tokens.size();
     one.set("finish_reason", std::move(finish));
-    Value all = Value::array();
-    all.push(std::move(one));
-    Value chunk = head("chat.completion.chunk");
-    chunk.set("choices", std::move(all));
-    if (request_.continuous_usage)
-      chunk.set("usage", openai_usage(so_far()));
-    else if (request_.include_usage)
-      chunk.set("usage", Value());
-    *out += sse_data(chunk);
+    *out += chunk(std::move(one));
   }
 
   std::vector<Stream> streams_;

@@ -1,16 +1,17 @@
 // Answers of /v1/completions: text_completion, whole or in chunks. With logprobs, the tokens that
 // are listed, put together, are the text (see token_text.h).
-#include "server/answer.h"
+#include "server/openai_answer.h"
 
 namespace trine::server {
 namespace {
 
 using json::Value;
 
-class CompletionAnswer : public Answer {
+class CompletionAnswer : public OpenAiAnswer {
  public:
   CompletionAnswer(const GenerationRequest& request, AnswerInfo info, const Tokenizer& tokenizer)
-      : Answer(request, std::move(info), tokenizer), parts_(choices().size()) {}
+      : OpenAiAnswer(request, std::move(info), tokenizer, "text_completion", "text_completion"),
+        parts_(choices().size()) {}
 
   std::string begin() override {
     std::string out;
@@ -18,17 +19,6 @@ class CompletionAnswer : public Answer {
     if (!request_.echo || request_.logprobs) return out;
     for (size_t i = 0; i < parts_.size(); ++i) send(i, prompt_text(i), Value(), &out);
     return out;
-  }
-
-  std::string progress(int64_t done, int64_t total, int64_t cached) override {
-    Value figures;
-    figures.set("total", total);
-    figures.set("cached", cached);
-    figures.set("processed", done);
-    Value chunk = head();
-    chunk.set("choices", Value::array());
-    chunk.set("prompt_progress", std::move(figures));
-    return sse_data(chunk);
   }
 
   std::string prompt_read(size_t index, std::vector<AnswerToken> prompt) override {
@@ -52,33 +42,13 @@ class CompletionAnswer : public Answer {
     }
   }
 
-  std::string end(const Usage& usage) override {
-    std::string out;
-    if (request_.include_usage) {
-      Value chunk = head();
-      chunk.set("choices", Value::array());
-      chunk.set("usage", openai_usage(usage));
-      out += sse_data(chunk);
-    }
-    return out + "data: [DONE]\n\n";
-  }
-
-  std::string fail(const Problem& problem) override { return sse_data(openai_error(problem)); }
-
-  Value whole(const Usage& usage) override {
-    Value all = Value::array();
-    for (size_t i = 0; i < choices().size(); ++i) {
-      const Choice& c = choices()[i];
-      const std::string text = c.joined(Block::Kind::kContent);
-      all.push(one(i, request_.echo ? prompt_text(i) + text : text, 0, finish_reason(c)));
-    }
-    Value out = head();
-    out.set("choices", std::move(all));
-    out.set("usage", openai_usage(usage));
-    return out;
-  }
-
  protected:
+  Value whole_choice(size_t index) const override {
+    const Choice& c = choices()[index];
+    const std::string text = c.joined(Block::Kind::kContent);
+    return one(index, request_.echo ? prompt_text(index) + text : text, 0, finish_reason(c));
+  }
+
   void on_event(size_t index, const OutputEvent& event, bool /*fresh*/, std::string* out) override {
     send(index, event.text, Value(), out);
   }
@@ -156,28 +126,12 @@ class CompletionAnswer : public Answer {
     return out;
   }
 
-  Value head() const {
-    Value out;
-    out.set("id", info_.id);
-    out.set("object", "text_completion");
-    out.set("created", info_.created);
-    out.set("model", info_.model);
-    return out;
-  }
-
   void send(size_t index, const std::string& text, Value finish, std::string* out) {
     if (!request_.stream) return;
     Part& part = parts_[index];
-    Value all = Value::array();
-    all.push(one(index, text, part.sent, std::move(finish)));
+    Value choice = one(index, text, part.sent, std::move(finish));
     part.sent = part.listed.size();
-    Value chunk = head();
-    chunk.set("choices", std::move(all));
-    if (request_.continuous_usage)
-      chunk.set("usage", openai_usage(so_far()));
-    else if (request_.include_usage)
-      chunk.set("usage", Value());
-    *out += sse_data(chunk);
+    *out += chunk(std::move(choice));
   }
 
   std::vector<Part> parts_;
