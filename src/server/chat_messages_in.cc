@@ -65,10 +65,7 @@ MaybeProblem read_part(const Value& part, const std::string& where, Value* out) 
   // Parts of other kinds have fields of their own: say what is wrong rather than name these.
   const std::string type = string_of(part, "type");
   if (part.is_object() && !type.empty() && type != "text" && type != "refusal")
-    return Problem{400,
-                   where + ".type: found " + json::quote(type) + ", expected \"text\": this " +
-                       "server reads text only",
-                   where + ".type", "unsupported_content", 0};
+    return text_only(where, type, "text");
   TRINE_RETURN_IF_PROBLEM(check_fields(part, where, kPart));
   const Value* text = given(part, type == "refusal" ? "refusal" : "text");
   if (text == nullptr) return invalid(where + ".text", "is missing");

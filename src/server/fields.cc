@@ -242,6 +242,11 @@ const Value* given(const Value& object, std::string_view key) {
   return value == nullptr || value->is_null() ? nullptr : value;
 }
 
+MaybeProblem needs(const Value& object, const std::string& where, const char* key) {
+  if (given(object, key) != nullptr) return std::nullopt;
+  return invalid(path_of(where, key), "is missing");
+}
+
 bool bool_of(const Value& object, std::string_view key, bool otherwise) {
   const Value* value = given(object, key);
   return value == nullptr ? otherwise : value->as_bool();

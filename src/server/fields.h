@@ -66,6 +66,8 @@ std::string path_of(const std::string& where, size_t index);
 
 /// The member's value unless it is absent or null.
 const json::Value* given(const json::Value& object, std::string_view key);
+/// A problem when it is.
+MaybeProblem needs(const json::Value& object, const std::string& where, const char* key);
 // Of objects that passed check_fields: the member, or `otherwise` when it is not given.
 bool bool_of(const json::Value& object, std::string_view key, bool otherwise);
 int64_t int_of(const json::Value& object, std::string_view key, int64_t otherwise);

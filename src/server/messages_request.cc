@@ -115,11 +115,6 @@ constexpr auto kBlockFields = std::to_array<Field>({
 });
 constexpr FieldTable kBlock = {"ContentBlock", kBlockFields};
 
-MaybeProblem needs(const Value& block, const std::string& where, const char* key) {
-  if (given(block, key) != nullptr) return std::nullopt;
-  return invalid(path_of(where, key), "is missing");
-}
-
 Value text_part(const std::string& text) {
   Value out;
   out.set("type", "text");
@@ -138,11 +133,7 @@ MaybeProblem read_texts(const Value& content, const std::string& where, Value* o
     const Value& block = content.as_array()[i];
     const std::string place = path_of(where, i);
     const std::string type = string_of(block, "type");
-    if (!type.empty() && type != "text")
-      return Problem{400,
-                     place + ".type: found " + json::quote(type) +
-                         ", expected \"text\": this server reads text only",
-                     place + ".type", "unsupported_content", 0};
+    if (!type.empty() && type != "text") return text_only(place, type, "text");
     TRINE_RETURN_IF_PROBLEM(check_fields(block, place, kBlock));
     TRINE_RETURN_IF_PROBLEM(needs(block, place, "text"));
     out->push(text_part(string_of(block, "text")));

@@ -39,6 +39,13 @@ Problem unsupported(const std::string& param, const std::string& what) {
   return {400, param + ": " + what, param, "unsupported_parameter", 0};
 }
 
+Problem text_only(const std::string& where, const std::string& type, const std::string& expected) {
+  return {400,
+          where + ".type: found " + json::quote(type) + ", expected " + json::quote(expected) +
+              ": this server reads text only",
+          where + ".type", "unsupported_content", 0};
+}
+
 Problem not_found(const std::string& message, const std::string& param, const std::string& code) {
   return {404, message, param, code, 0};
 }

@@ -25,6 +25,8 @@ using MaybeProblem = std::optional<Problem>;
 Problem invalid(const std::string& param, const std::string& what);
 /// A field that is understood but not offered here.
 Problem unsupported(const std::string& param, const std::string& what);
+/// A part of a message that is no text.
+Problem text_only(const std::string& where, const std::string& type, const std::string& expected);
 Problem not_found(const std::string& message, const std::string& param, const std::string& code);
 
 /// What a failure of the library below means to a client. kInvalidArgument, kUnsupported and

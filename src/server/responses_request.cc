@@ -95,11 +95,6 @@ constexpr auto kChoiceFields = std::to_array<Field>({
 });
 constexpr FieldTable kNamedChoice = {"ResponsesToolChoice", kChoiceFields};
 
-MaybeProblem needs(const Value& item, const std::string& where, const char* key) {
-  if (given(item, key) != nullptr) return std::nullopt;
-  return invalid(path_of(where, key), "is missing");
-}
-
 // A string, or text parts of any of the names that texts have here.
 MaybeProblem read_texts(const Value& content, const std::string& where, Value* out) {
   if (content.is_string()) {
@@ -112,10 +107,7 @@ MaybeProblem read_texts(const Value& content, const std::string& where, Value* o
     const std::string place = path_of(where, i);
     const std::string type = string_of(part, "type");
     if (type == "input_image" || type == "input_file" || type == "input_audio")
-      return Problem{400,
-                     place + ".type: found " + json::quote(type) +
-                         ", expected \"input_text\": this server reads text only",
-                     place + ".type", "unsupported_content", 0};
+      return text_only(place, type, "input_text");
     TRINE_RETURN_IF_PROBLEM(check_fields(part, place, kPart));
     const char* key = type == "refusal" ? "refusal" : "text";
     if (type != "input_text" && type != "output_text" && type != "text" && type != "refusal" &&

@@ -96,31 +96,35 @@ MaybeProblem detokenize(const ApiContext& context, const Call& call, Value* out)
   return std::nullopt;
 }
 
-MaybeProblem render(const ApiContext& context, const Call& call, Value* out) {
+using Parse = MaybeProblem (*)(const Value&, const RequestRules&, GenerationRequest*);
+
+/// The prompt that a request would be answered from.
+MaybeProblem read_prompt(const ApiContext& context, const Call& call, Parse parse, Prompt* out) {
   Value body;
   TRINE_RETURN_IF_PROBLEM(parse_body(call, &body));
   GenerationRequest request;
-  TRINE_RETURN_IF_PROBLEM(parse_chat_request(body, rules_of(context), &request));
+  TRINE_RETURN_IF_PROBLEM(parse(body, rules_of(context), &request));
   TRINE_RETURN_IF_PROBLEM(check_model(context, request.model));
   std::vector<Prompt> prompts;
   TRINE_RETURN_IF_PROBLEM(
       make_prompts(context.tokenizer, context.options.usage_counts_stub, request, &prompts));
-  out->set("prompt", prompts.front().text);
-  out->set("count", prompts.front().counted);
-  out->set("tokens", id_array(prompts.front().ids));
+  *out = std::move(prompts.front());
+  return std::nullopt;
+}
+
+MaybeProblem render(const ApiContext& context, const Call& call, Value* out) {
+  Prompt prompt;
+  TRINE_RETURN_IF_PROBLEM(read_prompt(context, call, parse_chat_request, &prompt));
+  out->set("prompt", prompt.text);
+  out->set("count", prompt.counted);
+  out->set("tokens", id_array(prompt.ids));
   return std::nullopt;
 }
 
 MaybeProblem count_tokens(const ApiContext& context, const Call& call, Value* out) {
-  Value body;
-  TRINE_RETURN_IF_PROBLEM(parse_body(call, &body));
-  GenerationRequest request;
-  TRINE_RETURN_IF_PROBLEM(parse_count_tokens_request(body, rules_of(context), &request));
-  TRINE_RETURN_IF_PROBLEM(check_model(context, request.model));
-  std::vector<Prompt> prompts;
-  TRINE_RETURN_IF_PROBLEM(
-      make_prompts(context.tokenizer, context.options.usage_counts_stub, request, &prompts));
-  out->set("input_tokens", prompts.front().counted);
+  Prompt prompt;
+  TRINE_RETURN_IF_PROBLEM(read_prompt(context, call, parse_count_tokens_request, &prompt));
+  out->set("input_tokens", prompt.counted);
   return std::nullopt;
 }
 
